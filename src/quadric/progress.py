@@ -44,10 +44,12 @@ class Stop:
     is_awaited : bool
         Whether something runs that would end.
     is_wanted : bool
+    was_wanted : bool
+        Whether any such block ended because of it.
     """
 
     def __init__(self) -> None:
-        self.is_awaited = self.is_wanted = False
+        self.is_awaited = self.is_wanted = self.was_wanted = False
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
@@ -57,6 +59,7 @@ class Stop:
             yield
         finally:
             self.is_awaited = False
+            self.was_wanted |= self.is_wanted
 
 
 STOP = Stop()

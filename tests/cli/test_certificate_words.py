@@ -1,6 +1,7 @@
 """What ``fit`` and ``certify`` say of a certificate is what the certificate says, no more."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from quadric import Certificate, QuadraticSurface
 from quadric.fitted import fitted_model
 from quadric.report.story import proved
-from quadric.workflow.fit_summary import certificate_words
+from quadric.workflow.fit_summary import _proofs, certificate_words
 
 SETTLED = Certificate(10.0, 5, 5, 1e-12, 1e-9, True, True, 0.0)
 
@@ -79,3 +80,25 @@ def test_a_model_without_any_slope_is_not_called_fine(run, tmp_path):
     for text in (" ".join(result.out.split()), " ".join(again.out.split())):
         assert "no term moves any score: f is the same for all rows" in text
         assert "nearby" not in text
+
+
+def proofs_of(certificates, stopped=False):
+    classifier = SimpleNamespace(certificates_=certificates)
+    names = ["a", "b", "c"][: max(len(certificates), 2)]
+    return _proofs(SimpleNamespace(classifier=classifier, data=SimpleNamespace(class_names=names)), stopped)
+
+
+def test_a_proof_is_told_in_one_line_where_all_classes_have_the_same():
+    best, open_ = SETTLED.bounded(10.0), SETTLED.bounded(5.0)
+    assert proofs_of([best]) == {"proof": "proved best with at most 5 terms"}
+    assert proofs_of([best] * 3) == {"proof": "proved best with at most 5 terms"}
+    assert proofs_of([best, open_, best]) == {
+        "proof, a": "proved best with at most 5 terms",
+        "proof, b": "the best is at most 50.0 % lower (bound 5)",
+        "proof, c": "proved best with at most 5 terms",
+    }
+
+
+def test_a_proof_that_was_stopped_says_what_is_left():
+    assert proofs_of([SETTLED.bounded(5.0)], True) == {"proof": "stopped by Ctrl-C; the best is at most 50.0 % lower (bound 5)"}
+    assert proofs_of([SETTLED.bounded(10.0)], True) == {"proof": "proved best with at most 5 terms"}

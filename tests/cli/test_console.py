@@ -11,7 +11,7 @@ import pytest
 
 from quadric.cli import console
 from quadric.cli.inputs import integers, numbers, rows
-from quadric.cli.layout import text_table, wrapped_equation
+from quadric.cli.layout import shortened_equation, text_table, wrapped_equation
 from quadric.files import replacing
 from quadric.progress import RowsRead, advance, counted
 
@@ -194,6 +194,17 @@ def test_summands_stay_whole_and_nothing_is_lost():
     assert "".join(wrapped.split()) == "".join(line.split())
     assert max(map(len, wrapped.splitlines())) <= 80
     assert all(part.strip()[0] in "f-" for part in wrapped.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("n_terms", "shown", "tail"), [(5, 5, None), (6, 5, "(1 smaller term and"), (9, 5, "(4 smaller terms and")]
+)
+def test_the_largest_terms_are_shown_even_if_their_names_are_long(n_terms, shown, tail):
+    terms = [f"0.{9 - i}*([a_rather_long_name_of_a_column_number_{i} = a level] - 0.25)/0.125" for i in range(n_terms)]
+    text = shortened_equation(f"f = {' + '.join(terms)} - 1.5", 5, 5)
+    assert text.count("a_rather") == shown
+    assert ("smaller term" in text) == (tail is not None)
+    assert tail is None or text.endswith(f"... {tail} the constant: --verbose)")
 
 
 def test_names_of_classes_may_look_like_equations():

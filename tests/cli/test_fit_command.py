@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from helpers.small_tables import credit_columns, csv_text
 from quadric.export import read_model
 from quadric.tables import read_table
 from quadric.workflow import TableModel, TrainingOptions, train
+from quadric.workflow.cv_summary import Figure, cross_validated
 
 FAST = ["--target", "risk", "--loss", "least_squares"]
 ALONE = [*FAST, "--C", 1, "--no-calibrate"]
@@ -41,6 +43,28 @@ def test_a_fit_is_told_at_a_glance(made, run, tmp_path):
     assert "always good: accuracy 50.0 %" in text or "always bad: accuracy 50.0 %" in text
     assert "both models were chosen on these folds" in text
     assert "smaller terms and the constant: --verbose" in text
+
+
+def test_one_fold_has_no_standard_error(made, run, tmp_path, monkeypatch):
+    def one_fold(*arguments):
+        found = cross_validated(*arguments)
+        accuracy, auc, log_loss = (replace(each, error=None) for each in (found.accuracy, found.auc, found.log_loss))
+        return replace(found, folds=1, accuracy=accuracy, auc=auc, log_loss=log_loss, products=Figure(-0.1, None))
+
+    monkeypatch.setattr("quadric.workflow.training.cross_validated", one_fold)
+    fit = ["fit", made.data_csv, *FAST, "--C", 2, "--output", tmp_path / "m.json", "--force"]
+    text = " ".join(run(*fit, "--k", 3).out.split())
+    assert "±" not in text
+    assert re.search(r"how good: AUC 0\.\d{3}, log-loss 0\.\d{3}, accuracy \d+\.\d % out of fold \(1 fold\)", text)
+    assert re.search(r"products (helped|did not help): log-loss -0\.1000 \(1 fold\)", text)
+    text = " ".join(run(*fit, "--k", 3, "--verbose").out.split())
+    assert re.search(r"accuracy: \d+\.\d % out of fold \(of one fold: the time ran out\)", text)
+
+
+def test_a_proof_is_told_at_a_glance(made, run, tmp_path):
+    fit = ["fit", made.data_csv, *ALONE, "--k", 2, "--output", tmp_path / "m.json", "--force"]
+    assert "proof: proved best with at most 2 terms" in run(*fit, "--method", "exact").out.splitlines()
+    assert "proof: " not in run(*fit).out
 
 
 def test_what_is_said_can_be_read_on_a_narrow_terminal(made, run, tmp_path):

@@ -17,6 +17,12 @@ def test_figures_are_read_from_a_history():
     assert RecordedFigures.of({"cross_validation": old}).measures == {"Accuracy": 0.75}
 
 
+def test_figures_of_one_fold_have_no_standard_error():
+    alone = RECORD | {"folds": 1, "standard_error": None, "auc": {"mean": 0.8, "error": None}}
+    assert RecordedFigures.of({"cross_validation": alone}) == RecordedFigures(1, 0.75, 0.0, 0.8, 0.5)
+    assert RecordedFigures.of({"cross_validation": RECORD | {"standard_error": None}}) is None
+
+
 @pytest.mark.parametrize(
     "history",
     [

@@ -267,6 +267,16 @@ def test_the_short_answer_is_the_accuracy_of_the_calibrated_decisions():
     assert "before calibration" not in render(summary)
 
 
+def test_one_fold_has_no_standard_error():
+    summary = ordinary()[3]
+    curve = summary.cross_validation
+    page = render(replace(summary, cross_validation=replace(curve, folds=1, error=(0.0,) * len(curve.ks))))
+    assert "are correct (1 fold)." in page
+    assert "1 folds" not in page
+    assert "\N{PLUS-MINUS SIGN}" not in page
+    assert "\N{PLUS-MINUS SIGN}" in render(summary)
+
+
 def test_other_data_are_remarked_on():
     table, y = loans()
     model = scored_pipeline(table, y, method="pd")

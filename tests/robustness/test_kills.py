@@ -221,3 +221,7 @@ def test_the_first_interrupt_of_a_proof_ends_only_the_proof():
         with pytest.raises(KeyboardInterrupt):
             signals._stop(signal.SIGINT, None)
     assert signals.received == [signal.SIGINT]
+    assert STOP.was_wanted
+    with STOP.awaited():
+        assert not STOP.is_wanted
+    assert STOP.was_wanted  # by a proof before

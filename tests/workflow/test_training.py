@@ -281,7 +281,7 @@ def test_what_a_time_limit_left_of_one_fold_can_be_saved(monkeypatch, tmp_path):
     monkeypatch.setattr("quadric.estimators.crossvalidation.margin", lambda scores: Margin("linear", 0.1, np.nan))
     trained = train(credit_table(), "risk", TrainingOptions(ks=(2,), Cs=(1.0,), loss="least_squares"))
     save_model(trained.saved(), tmp_path / "m.json")
-    assert read_model(tmp_path / "m.json").metadata["training"]["cross_validation"]["products"] == {"mean": -0.1, "error": 0.0}
+    assert read_model(tmp_path / "m.json").metadata["training"]["cross_validation"]["products"] == {"mean": -0.1, "error": None}
 
 
 def test_the_grid_of_k_is_cut_to_what_there_is_and_to_what_must_be_used():

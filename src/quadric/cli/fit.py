@@ -20,8 +20,9 @@ from quadric.workflow.options import TrainingOptions
 
 # Rows from which on a loss that keeps them in memory is remarked on
 MANY_ROWS = 100_000
-# Of an equation, at a glance
+# Of an equation, at a glance; the largest terms are shown even if they take more lines, of several equations one each
 MOST_LINES = 5
+FEWEST_TERMS = 5
 
 
 @shared.expanded(output=("data", ".model.json"), options=shared.training(), table_format=shared.TableFormat, engine=Engine)
@@ -65,13 +66,14 @@ def fit(
       quadric fit folder --target risk --engine dask --scheduler HOST:8786 \
         --output model.json
     """
+    from quadric.progress import STOP
     from quadric.workflow import fit_summary
     from quadric.workflow.scoring import NOTATION
 
     assert output is not None  # the decorator named it
     claim_output(output, force, data)
     how = table_format.how()
-    began = time.monotonic()
+    began, STOP.was_wanted = time.monotonic(), False
     with working("fit") as describe:
         trained = _trained(data, target, options, how, describe, engine)
     notation = {key: how[name] for name, key in NOTATION.items()}
@@ -87,11 +89,12 @@ def fit(
         words, following = fit_summary.all_facts(trained), {}
         equations = list(map(wrapped_equation, equations))
     else:
-        words = fit_summary.facts_at_a_glance(trained)
+        words = fit_summary.facts_at_a_glance(trained, STOP.was_wanted)
         if trained.cross_validation is None:
             words["how good"] = f"{words['how good']}; without --no-cv, rows left out are scored, too"
         equations = [line for line in equations if not line.startswith("Capped: ")]
-        equations = [shortened_equation(line, MOST_LINES // len(equations)) for line in equations]
+        n = len(equations)
+        equations = [shortened_equation(line, MOST_LINES // n, FEWEST_TERMS if n == 1 else 1) for line in equations]
         following = {"next": f"quadric report {output} {data}; fit --verbose for the rest"}
     subject = (fit_summary.subject(trained) or "").replace("\n", "\\n")
     say("\n".join([*filter(None, [subject]), *equations, "", paragraphs(words | {"written to": str(output)} | following)]))

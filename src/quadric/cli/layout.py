@@ -56,18 +56,22 @@ def wrapped_equation(line: str) -> str:
     return "\n".join(lines)
 
 
-def shortened_equation(line: str, most_lines: int) -> str:
-    """An equation with long names of levels cut short and, where it is long, only its first terms: the largest ones."""
+def shortened_equation(line: str, most_lines: int, fewest_terms: int = 1) -> str:
+    """An equation with long names of levels cut short and, where it is long, only its first terms: the largest ones.
+
+    At least ``fewest_terms`` of them are shown, whatever lines they take.
+    """
     short = QUOTED.sub(lambda match: match[0] if len(match[0]) <= LONGEST else f'{match[0][: LONGEST - 4]}..."', line)
     lines = wrapped_equation(short).splitlines()
     if len(lines) <= max(most_lines, 2):
         return "\n".join(lines)
     name, *right = _split(short, " = ")
     summands = _split(right[0], r" (?=[+-] )")
-    for shown in range(len(summands) - 2, 0, -1):
-        tail = f"... ({len(summands) - shown - 1} smaller terms and the constant: --verbose)"
+    for shown in range(len(summands) - 2, fewest_terms - 1, -1):
+        left = len(summands) - shown - 1
+        tail = f"... ({left} smaller term{'s' * (left > 1)} and the constant: --verbose)"
         lines = wrapped_equation(f"{name} = {' '.join(summands[:shown])}").splitlines()
-        if len(lines) < max(most_lines, 2):
+        if len(lines) < max(most_lines, 2) or shown == fewest_terms:
             return "\n".join([*lines, f"{' ' * min(len(name) + 3, 8)}{tail}"])
     return "\n".join(lines)
 

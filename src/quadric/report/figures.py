@@ -39,8 +39,9 @@ def accuracy(cv: CrossValidation, own: int) -> Figure:
     _dotted(plot, list(at.items()))
     for k, kind, text in ((cv.best_k, "best", "best"), (cv.simplest_k, "simplest", "1-SE")):
         plot.add("circle", class_=f"mark {kind}", cx=plot.x(k), cy=plot.y(at[k]), r=7, title=f"{text}: k = {k}")
+    folds = f"{cv.folds} folds with standard errors" if cv.folds > 1 else "1 fold"
     described = (
-        f"Mean accuracy over {cv.folds} folds with standard errors for k from {cv.ks[0]} to {cv.ks[-1]}. The best is "
+        f"Mean accuracy over {folds} for k from {cv.ks[0]} to {cv.ks[-1]}. The best is "
         f"{number(at[cv.best_k], 3)} at k = {cv.best_k}; the smallest k within one standard error of it is {cv.simplest_k}."
     )
     legend = (

@@ -131,8 +131,9 @@ def _stop(
     cv, features, certificate = summary.cross_validation, summary.features, view.certificate
     heading = f"{number_of(view.k, 'term')}{_roles(summary, view.k) if curves else ''}"
     lines = [_line(c.weight, term_symbol(c, features), term_words(c, features, sides)) for c in view.coefficients]
+    spread = f" \N{PLUS-MINUS SIGN} {percent(cv.error[i])}" if cv.folds > 1 else ""  # one fold has no standard error
     facts = (
-        f"{percent(cv.mean[i])} \N{PLUS-MINUS SIGN} {percent(cv.error[i])}{'' if curves else ' (all classes together)'}",
+        f"{percent(cv.mean[i])}{spread}{'' if curves else ' (all classes together)'}",
         f"{certificate.n_terms} of {view.k} allowed",
         number(certificate.objective, 6),
         number(certificate.lower_bound, 6),

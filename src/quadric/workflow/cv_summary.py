@@ -91,23 +91,24 @@ class Figure:
 
     Attributes
     ----------
-    mean, error : float
-        ``error`` is the standard error.
+    mean : float
+    error : float or None
+        The standard error; None of one fold, which has none.
     """
 
     mean: float
-    error: float
+    error: float | None
 
     @property
     def is_clear(self) -> bool:
         """Whether it is more than two standard errors away from zero."""
-        return abs(self.mean) > CLEAR * self.error
+        return self.error is not None and abs(self.mean) > CLEAR * self.error
 
     @staticmethod
     def of(values: FloatArray) -> Figure:
         """From one value per fold."""
         values = np.asarray(values)
-        return Figure(float(values.mean()), float(standard_error(values)) if len(values) > 1 else 0.0)
+        return Figure(float(values.mean()), float(standard_error(values)) if len(values) > 1 else None)
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def cross_validated(
 
 def _of_products(margin: Margin, sign: float) -> Figure:
     mean = sign * (margin.mean if margin.other == LINEAR else -margin.mean)
-    return Figure(mean, 0.0 if isnan(margin.error) else margin.error)  # after a time limit the margin may be of one fold
+    return Figure(mean, None if isnan(margin.error) else margin.error)  # after a time limit the margin may be of one fold
 
 
 def _log_loss(chances: FloatArray, codes: IntArray) -> float:

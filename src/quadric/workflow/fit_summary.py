@@ -14,6 +14,7 @@ from quadric.workflow.scorers import measure_named
 from quadric.workflow.training import Trained
 
 CONSTANT = "no term moves any score: f is the same for all rows"
+NO_BOUND = "no bound yet: run quadric certify"
 MOST_NAMES = 6
 
 
@@ -39,12 +40,17 @@ def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str
     """
     parts = [f"objective {certificate.objective:.6g}"]
     parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
+    if certificate.swap_optimal and certificate.status != "optimal":
+        parts.append("no exchange of one term helps")
+    return "; ".join([*parts, _proof_words(certificate, no_bound)])
+
+
+def _proof_words(certificate: Certificate, no_bound: str) -> str:
     if certificate.status == "optimal":
-        return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
-    parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
+        return f"proved best with at most {certificate.k} terms"
     if certificate.gap is None:
-        return "; ".join([*parts, no_bound])
-    return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
+        return no_bound
+    return f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"
 
 
 def _nearby(certificate: Certificate) -> str:
@@ -76,12 +82,14 @@ def subject(trained: Trained) -> str | None:
     return f"f is the score of {trained.target} = {names[1]} ({percent(trained.base_rates[1])} of {trained.data.n_rows} rows)"
 
 
-def facts_at_a_glance(trained: Trained) -> dict[str, str | None]:
+def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str | None]:
     """How good the model is and beside what, what was chosen and left out; None is no fact.
 
     Parameters
     ----------
     trained : Trained
+    stopped : bool
+        Whether somebody ended the proof.
 
     Returns
     -------
@@ -94,6 +102,7 @@ def facts_at_a_glance(trained: Trained) -> dict[str, str | None]:
     treated = f"{data.n_dropped} rows dropped" if trained.options.missing == "drop" else "imputed"
     return {
         "certificate": CONSTANT if any(trained.is_constant) else None,
+        **(_proofs(trained, stopped) if model.method == "exact" else {}),
         "how good": _goodness(trained),
         "beside it": _beside(trained),
         "chosen": terms if chosen is None else f"{terms}; {chosen}",
@@ -115,10 +124,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
     """
     data, certificates, found = trained.data, trained.classifier.certificates_, trained.cross_validation
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
-    words = (
-        certificate_words(*one, "no bound yet: run quadric certify")
-        for one in zip(certificates, trained.is_constant, strict=True)
-    )
+    words = (certificate_words(*one, NO_BOUND) for one in zip(certificates, trained.is_constant, strict=True))
     return {
         "classes": _classes(trained),
         "base rate": base_rates(trained),
@@ -137,6 +143,17 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
     }
 
 
+def _proofs(trained: Trained, stopped: bool) -> dict[str, str]:
+    """What the certificates say of the best terms: once if they all say the same."""
+    words = []
+    for certificate in trained.classifier.certificates_:
+        ended = "stopped by Ctrl-C; " if stopped and certificate.status != "optimal" else ""
+        words.append(f"{ended}{_proof_words(certificate, NO_BOUND)}")
+    if len(set(words)) == 1:
+        return {"proof": words[0]}
+    return {f"proof, {name}": each for name, each in zip(trained.data.class_names, words, strict=True)}
+
+
 def _goodness(trained: Trained) -> str:
     found = trained.cross_validation
     if found is None:
@@ -144,7 +161,7 @@ def _goodness(trained: Trained) -> str:
     names = {"auc": "roc_auc", "log_loss": "log_loss", "accuracy": "accuracy"}
     figures = {scoring: figure for name, scoring in names.items() if (figure := getattr(found, name)) is not None}
     measures = ", ".join(f"{measure_named(scoring).words} {_figure(figure, scoring)}" for scoring, figure in figures.items())
-    return f"{measures} out of fold ({found.folds} folds)"
+    return f"{measures} out of fold ({found.folds} fold{'s' * (found.folds > 1)})"
 
 
 def _beside(trained: Trained) -> str | None:
@@ -209,10 +226,13 @@ def _labels_as_chosen(trained: Trained) -> bool:
 
 
 def _figure(figure: Figure, scoring: str) -> str:
-
     if measure_named(scoring).is_share:
-        return f"{100 * figure.mean:.1f} ± {100 * figure.error:.1f} %"
-    return f"{figure.mean:.3f} ± {figure.error:.3f}"
+        return f"{100 * figure.mean:.1f}{_spread(figure, 100, 1)} %"
+    return f"{figure.mean:.3f}{_spread(figure, 1, 3)}"
+
+
+def _spread(figure: Figure, factor: int, digits: int) -> str:
+    return "" if figure.error is None else f" ± {factor * figure.error:.{digits}f}"
 
 
 def _terms(trained: Trained) -> str:
@@ -252,9 +272,12 @@ def _chosen(trained: Trained) -> str | None:
     if found.products is None:
         return text
     factor, digits, unit = (100, 1, " points") if measure.is_share else (1, 4, "")
-    change = f"{factor * found.products.mean:+.{digits}f} ± {factor * found.products.error:.{digits}f}{unit}"
+    change = f"{factor * found.products.mean:+.{digits}f}{_spread(found.products, factor, digits)}{unit}"
     helped = "helped" if found.chosen.terms != "linear" else "did not help"
-    helped = helped if found.products.is_clear else "make no difference beyond noise"
+    if found.products.error is None:
+        change += " (1 fold)"
+    elif not found.products.is_clear:
+        helped = "make no difference beyond noise"
     return f"{text}; products {helped}: {measure.words} {change}"
 
 

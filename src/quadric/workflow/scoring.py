@@ -259,7 +259,7 @@ class RecordedFigures:
     ----------
     folds : int
     accuracy, error : float
-        Of the model's own labels, with its standard error.
+        Of the model's own labels, with its standard error; 0.0 of one fold, which has none.
     auc, log_loss : float or None
         None where the file has none: of more than two classes, or of an older fit.
     """
@@ -287,6 +287,8 @@ class RecordedFigures:
         if not isinstance(record, Mapping):
             return None
         folds, accuracy, error = (_number(record.get(name)) for name in ("folds", "accuracy", "standard_error"))
+        if folds == 1:
+            error = 0.0  # one fold has none
         if folds is None or accuracy is None or error is None or not (folds >= 1 and 0.0 <= accuracy <= 1.0 and error >= 0.0):
             return None
         means = [own.get("mean") if isinstance(own := record.get(name), Mapping) else None for name in ("auc", "log_loss")]

@@ -57,15 +57,19 @@ class Hierarchy(SupportRule):
         inside, everything = set(support.tolist()), range(self.n_terms)
         out, into = np.array(sorted(inside)), np.array([term for term in everything if term not in inside], dtype=np.intp)
         single = np.array([[self.admissible([*(inside - {i}), j]) for j in into] for i in out]).reshape(len(out), len(into))
-        compound = []
-        for j in into.tolist():  # a product with those of its factors that are missing, for as many terms
+        return Moves(out, into, single)
+
+    def compounds(self, support, worth):
+        inside = set(support.tolist())
+        into, compound = [term for term in range(self.n_terms) if term not in inside], []
+        for j in into:  # a product with those of its factors that are missing, for as many terms
             new = self.closed({j}) - inside
             compound += [
                 Move(np.array(leaving), np.array(sorted(new)))
                 for leaving in combinations(sorted(inside - self.closed({j})), len(new))
                 if len(new) > 1 and self.admissible([*(inside - set(leaving)), *new])
             ]
-        return Moves(out, into, single, tuple(compound))
+        return compound
 
     def completions(self, fixed, allowed):
         fixed, allowed = fixed.copy(), allowed.copy()

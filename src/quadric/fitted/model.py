@@ -20,6 +20,7 @@ from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier, 
 from quadric.estimators.calibration import CalibratedModel
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
+from quadric.estimators.feature_rules import by_number, rules_of
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.decisions import Decisions
@@ -117,7 +118,8 @@ class FittedModel(Columns, Decisions):
         """
         names, terms = getattr(self.classifier, "feature_names_in_", None), terms or self.question("terms") or QUADRATIC
         lean = bool(getattr(self.classifier, "_is_lean", False))  # a bare surface has no say in it
-        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, lean=lean)
+        own: dict[str, Any] = {"lean": lean, "rules": rules_of(self.classifier)}
+        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, **own)
 
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
@@ -130,6 +132,8 @@ class FittedModel(Columns, Decisions):
         """
         own = self.classifier.get_params() | {name: self.question(name) for name in ("terms", "loss", "k", "C")}
         limits = self.limits(int(own["k"]), QUADRATIC)  # linear terms are a parameter of their own
+        names = getattr(self.classifier, "feature_names_in_", default_names(self.n_features))
+        own |= by_number(rules_of(self.classifier), [str(name) for name in names])
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         if isinstance(weights := own["class_weight"], Mapping):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}

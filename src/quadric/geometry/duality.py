@@ -107,7 +107,7 @@ class EnergyGap:
     @staticmethod
     def of(residuals: Residuals, terms: IntArray, y: FloatArray) -> EnergyGap | None:
         """None where rounding leaves nothing of the norm on these terms."""
-        norm = EnergyNorm.of(residuals.energy, terms, len(y)) if len(terms) else EnergyNorm.of_nothing()
+        norm = EnergyNorm.of(residuals.energy, terms, len(y))
         return None if norm is None else EnergyGap(residuals, terms, y, norm)
 
     @cached_property

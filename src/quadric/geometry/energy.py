@@ -224,6 +224,8 @@ class EnergyNorm:
     @staticmethod
     def of(energy: Energy, terms: IntArray, n_rows: int) -> EnergyNorm | None:
         """The norm on some terms; None where rounding leaves nothing of it."""
+        if not len(terms):
+            return EnergyNorm(np.zeros(0), np.zeros((0, 0)), 0.0)
         H = energy.rows(terms)
         lengths = np.sqrt(np.sum(H * H, axis=0))
         k = len(terms)
@@ -238,10 +240,6 @@ class EnergyNorm:
         condition = swelling if energy.graded else swelling**2
         error = rounding_of_sum(n_rows) * k * condition
         return EnergyNorm(lengths, inverse, error) if error <= TRUSTED else None
-
-    @staticmethod
-    def of_nothing() -> EnergyNorm:
-        return EnergyNorm(np.zeros(0), np.zeros((0, 0)), 0.0)
 
     def coordinates(self, h: FloatArray) -> FloatArray:
         """x with 1/2 h'G^-1 h = 1/4 ||x||^2; also for the rows of a matrix."""

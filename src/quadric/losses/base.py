@@ -70,14 +70,11 @@ class Moves:
         Terms that can leave and terms that can enter, one for another.
     single : boolean array of shape (len(out), len(into)) or None
         Which of these exchanges are admissible; None: all of them.
-    compound : tuple of Move
-        Exchanges of several terms at once, such as a product that enters together with its factors.
     """
 
     out: IntArray
     into: IntArray
     single: BoolArray | None = None
-    compound: tuple[Move, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,6 +138,10 @@ class Rule(Protocol):
     def droppable(self, inside: BoolArray) -> BoolArray | None: ...
 
     def among(self, candidates: IntArray) -> Rule | None: ...
+
+    def compounds(self, support: IntArray, worth: FloatArray) -> Sequence[Move]: ...
+
+    def closed(self, terms: IntArray) -> IntArray: ...
 
 
 class Limits(Protocol):

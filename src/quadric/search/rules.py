@@ -8,16 +8,19 @@ are further subclasses of ``SupportRule`` that a ``SupportLimits`` hands out.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_count, term_factors
-from quadric.losses.base import Completion, Moves, Projection
+from quadric.losses.base import Completion, Move, Moves, Projection
 from quadric.types import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from quadric.search.structured import Structure
 
 
 def _no_terms() -> IntArray:
@@ -45,7 +48,7 @@ class SupportRule(ABC):
 
     @abstractmethod
     def moves(self, support: IntArray) -> Moves:
-        """Single and compound exchanges that lead to admissible supports of no more terms."""
+        """Exchanges of one term that lead to admissible supports."""
 
     @abstractmethod
     def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion:
@@ -66,6 +69,17 @@ class SupportRule(ABC):
     def droppable(self, inside: BoolArray) -> BoolArray | None:
         """Terms of an admissible support that may leave it alone; None: all but the required ones."""
         return None
+
+    def compounds(self, support: IntArray, worth: FloatArray) -> Sequence[Move]:
+        """Exchanges of several terms for as many where no single one helps, such as a product with the factors that it lacks.
+
+        ``worth``: about how much each term inside lowers the objective, and each term outside would. The best moves come first.
+        """
+        return ()
+
+    def closed(self, terms: IntArray) -> IntArray:
+        """Terms together with those that they may need."""
+        return terms
 
 
 @dataclass(frozen=True)
@@ -129,21 +143,24 @@ class SupportLimits:
     include, exclude : arrays
     lean : bool
         Whether redundant products, which are affine functions of their own factors on the data, are left out, too.
+    structure : Structure or None
+        Rules on terms and features together.
     """
 
     include: IntArray = field(default_factory=_no_terms)
     exclude: IntArray = field(default_factory=_no_terms)
     lean: bool = False
+    structure: Structure | None = None
 
     def demanded_features(self, n_features: int) -> IntArray:
         both = np.concatenate([factor[self.include] for factor in term_factors(n_features)])
         return np.unique(both[both != LINEAR])
 
     def linear(self, n_features: int) -> SupportLimits:
-        return SupportLimits(self.include, np.union1d(self.exclude, np.arange(term_count(n_features) - n_features)))
+        return replace(self, exclude=np.union1d(self.exclude, np.arange(term_count(n_features) - n_features)), lean=False)
 
     def only(self, terms: IntArray, n_terms: int) -> SupportLimits:
-        """The same limits with some of all ``n_terms`` terms as the only candidates."""
+        """Some of all ``n_terms`` terms as the only candidates, for refits."""
         return SupportLimits(self.include, np.setdiff1d(np.arange(n_terms), terms))
 
     def without(self, redundant: Callable[[], BoolArray]) -> SupportLimits:
@@ -151,7 +168,7 @@ class SupportLimits:
         if not self.lean:
             return self
         left_out = np.setdiff1d(np.flatnonzero(redundant()), self.include)
-        return SupportLimits(self.include, np.union1d(self.exclude, left_out))
+        return replace(self, exclude=np.union1d(self.exclude, left_out), lean=False)
 
     def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
         """Terms that vary and are not excluded; redundant ones only if they are included, where that is asked for."""
@@ -159,8 +176,11 @@ class SupportLimits:
             raise ValueError("all columns of X are constant: there is nothing to learn from")
         allowed = ~constant
         allowed[self.without(redundant).exclude] = False
+        if self.structure is not None:  # a product whose linear terms are constant cannot be in a support either
+            allowed = self.structure.possible(allowed)
         if not allowed.any():
-            raise ValueError("exclude leaves no term that varies on the data")
+            rules = "exclude" if self.structure is None else "exclude, with the rules on supports,"
+            raise ValueError(f"{rules} leaves no term that varies on the data")
         return np.flatnonzero(allowed)
 
     def rule(self, candidates: IntArray) -> SupportRule:
@@ -168,7 +188,8 @@ class SupportLimits:
         missing = np.setdiff1d(self.include, candidates)
         if len(missing):
             raise ValueError(f"include names terms that do not vary on the data: coef_ indices {missing.tolist()}")
-        return RequiredTerms(len(candidates), np.searchsorted(candidates, np.unique(self.include)))
+        required = np.searchsorted(candidates, np.unique(self.include))
+        return RequiredTerms(len(candidates), required) if self.structure is None else self.structure.rule(candidates, required)
 
 
 NO_LIMITS = SupportLimits()

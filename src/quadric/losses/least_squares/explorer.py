@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move, Step
-from quadric.losses.columns import MAX_KICK, resized_tableau
+from quadric.losses.columns import MAX_KICK, compounds, resized_tableau
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.tableau import Tableau
 from quadric.types import IntArray
@@ -79,10 +79,11 @@ class LeastSquaresExplorer(Explorer):
         moves = self.rule.moves(self.tableau.support)
         change, (out, into) = self.tableau.best_exchange(moves)
         best = Move((out,), (into,))
-        for move in moves.compound:
-            other = self.tableau.after(move) - self.tableau.value
-            if other < change:
-                change, best = other, move
+        if not change < -IMPROVEMENT * abs(self.tableau.value):
+            others = compounds(self.tableau, self.rule)
+            for move, other in zip(others, self.tableau.changes(others).tolist(), strict=True):
+                if other < change:
+                    change, best = other, move
         return change, best
 
     def _perturb(self, rng: np.random.Generator) -> None:

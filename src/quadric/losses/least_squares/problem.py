@@ -142,7 +142,7 @@ class LeastSquaresProblem(SparseProblem):
         if n_terms >= self.n_terms:
             return self.among(np.arange(self.n_terms)) or self
         chosen = promising_terms(self.curvature.row, self.curvature.diagonal, self.q, self.k, self.rule.required, n_terms)
-        return self.among(chosen if support is None else np.union1d(chosen, support)) or self
+        return self.among(self.rule.closed(chosen if support is None else np.union1d(chosen, support))) or self
 
     def objective(self, z: FloatArray, c: float) -> float:
         off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold
 from paper_data import NAMES, FloatArray, load
 from quadric import SparseQuadraticSVCCV
 from quadric.search.path import PathCell, trace_path
-from quadric.search.quick import PathRow, QuickSearch
+from quadric.search.quick import Grid, QuickSearch
 from table import environment, write_json
 
 MOST_ROWS, N_FOLDS, SEED = 2_000, 5, 11
@@ -36,10 +36,10 @@ def whole_grid() -> AbstractContextManager[Any]:
 def full_search() -> AbstractContextManager[Any]:
     """Search inside the folds as ``sparse_quadratic_path`` does."""
 
-    def rows(self: QuickSearch, terms: str, loss: str, positive: int, rows: Sequence[PathRow]) -> Iterator[list[PathCell]]:
+    def rows(self: QuickSearch, terms: str, loss: str, surface: int, grid: Grid) -> Iterator[list[PathCell]]:
         data = self.digest(terms, loss)
-        for row in rows:
-            path = trace_path(data, positive, [row.C], row.ks, seed=(0, positive))
+        for C, ks in grid.items():
+            path = trace_path(data, surface, [C], ks, seed=(0, surface))
             yield [
                 PathCell(
                     support,

@@ -39,6 +39,7 @@ from quadric.losses.least_squares.curvature import Curvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.logistic import Logistic
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.search import decomposition
 from quadric.search.decomposition import RHO_SHARE, Schedule, decompose
 from quadric.search.methods import SearchOptions, search
@@ -51,12 +52,12 @@ MEMORY_ROWS, MEMORY_FEATURES, MEMORY_TERMS = 100_000, 20, 230
 
 
 def problem_of(loss: str, X: FloatArray, y: FloatArray, C: float, k: int) -> Any:
-    return data_of(loss, X, y).one_against_rest(1, C, k)
+    return data_of(loss, X, y).problem_for(1, C, k)
 
 
 def data_of(loss: str, X: FloatArray, y: FloatArray) -> TrainingData:
-    samples = LabelledSamples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2))
-    return loss_named(loss).data.from_samples(samples, NO_LIMITS)
+    samples = LabelledSamples(X, Target((y > 0).astype(int), np.ones(2)), np.ones(len(y)))
+    return loss_named(loss).data(samples, NO_LIMITS)
 
 
 def seconds(action: Callable[[], Any], repeats: int = 5, clock: Callable[[], float] = time.perf_counter) -> float:
@@ -179,7 +180,7 @@ def last_penalties() -> Iterator[Row]:
         for name in NAMES:
             data = data_of(loss, *load(name))
             for C in (1.0, 16.0, 256.0, 4096.0, 65536.0):
-                for problem in budgets(data.one_against_rest(1, C, 1)):
+                for problem in budgets(data.problem_for(1, C, 1)):
                     fast, slow = decomposed(problem, decomposition.STAY_SHARE), decomposed(problem, 0.0)
                     jumping, walking = jumping + fast[1], walking + slow[1]
                     changed.append(not np.array_equal(fast[0], slow[0]))

@@ -27,6 +27,7 @@ from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SampleBatch, SampleSource, State
+from quadric.samples.target import Target
 from quadric.search.methods import SearchOptions, search, search_locally
 from quadric.search.rules import NO_LIMITS
 from quadric.search.streamed import fit_streamed
@@ -65,7 +66,7 @@ class PlantedRows(SampleSource):
             X = rng.standard_normal((min(BATCH_ROWS, self.n_rows - first), self.n_features))
             f = (lift(X, self.terms) @ self._z - self._middle) / self._spread + 0.5 * rng.standard_normal(len(X))
             ones, ids = np.ones(len(X)), np.arange(first, first + len(X))
-            batch = SampleBatch(X, (f > 0).astype(int), ones, np.ones(2), ids)
+            batch = SampleBatch(X, Target((f > 0).astype(int), np.ones(2)), ones, ids)
             self.spent += time.process_time() - began
             yield batch
 
@@ -86,7 +87,7 @@ class PlantedRows(SampleSource):
 def moments_of(source: PlantedRows) -> None:
     """One moments pass, whose states are not even added up."""
     for batch in source.batches():
-        LabelledMoments.of(batch.X, batch.codes, batch.sample_weight, batch.class_weight)
+        LabelledMoments.of(batch.X, batch.target.codes, batch.sample_weight, batch.target.class_weight)
 
 
 def case(loss: str, n_rows: int, C: float, searched: bool) -> dict[str, Any]:
@@ -140,7 +141,7 @@ def logistic() -> Iterator[Row]:
 
 def above(samples: LabelledSamples, C: float, k: int) -> tuple[float, float]:
     """By what share the objective of "best" is above that of a search with all rows lifted, and their ratio of times."""
-    problem = loss_named("hinge").data.from_samples(samples, NO_LIMITS).one_against_rest(1, C, k)
+    problem = loss_named("hinge").data(samples, NO_LIMITS).problem_for(1, C, k)
     began = time.process_time()
     ours = search(problem, "best", SearchOptions()).objective
     between = time.process_time()
@@ -153,8 +154,8 @@ def seeded() -> Iterator[Row]:
     for seed in range(10):
         source = PlantedRows((50_000, 100_000)[seed % 2], 8, 6, seed)
         batches = list(source.batches())
-        X, codes = np.concatenate([b.X for b in batches]), np.concatenate([b.codes for b in batches])
-        excess, ratio = above(LabelledSamples(X, codes, np.ones(len(X)), np.ones(2)), (1.0, 16.0, 256.0)[seed % 3], 8)
+        X, codes = np.concatenate([b.X for b in batches]), np.concatenate([b.target.codes for b in batches])
+        excess, ratio = above(LabelledSamples(X, Target(codes, np.ones(2)), np.ones(len(X))), (1.0, 16.0, 256.0)[seed % 3], 8)
         excesses.append(excess)
         ratios.append(ratio)
     yield Row("ten planted sets, 50,000 and 100,000 rows: objective above that of all rows lifted", max(excesses), "<=", 1e-6)

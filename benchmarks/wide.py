@@ -29,6 +29,7 @@ from quadric.geometry.products import LiftedSums
 from quadric.geometry.terms import term_index
 from quadric.losses import loss_named
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.search.methods import SearchOptions, search
 from quadric.search.rules import NO_LIMITS
 from table import Row, show, write
@@ -145,12 +146,12 @@ def noisy(m: int, n: int, k: int, seed: int) -> LabelledSamples:
     for a, b in rng.integers(0, n, size=(k, 2)):
         scores += rng.normal() * X[:, a] * X[:, b]
     codes = (scores + 0.5 * scores.std() * rng.normal(size=m) > 0).astype(int)
-    return LabelledSamples(X, codes, np.ones(m), np.ones(2))
+    return LabelledSamples(X, Target(codes, np.ones(2)), np.ones(m))
 
 
 def _objective(loss: str, samples: LabelledSamples, k: int, paired: bool) -> float:
     with patch.object(products, "MANY_TERMS", 10**9 if paired else 0):
-        problem = loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, 1.0, k)
+        problem = loss_named(loss).data(samples, NO_LIMITS).problem_for(1, 1.0, k)
         return search(problem, "best", SearchOptions()).objective
 
 

@@ -12,6 +12,7 @@ import shlex
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parents[1]
 FIRST = re.compile(r"```bash\n.*?\.venv/bin/quadric (?P<command>fit .*?)\n```\n\n```text\n(?P<output>.*?)```", re.DOTALL)
@@ -35,8 +36,7 @@ def actual(commands):
     from quadric.cli import main
 
     outputs, before = [], os.getcwd()
-    os.environ["COLUMNS"] = "80"
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, COLUMNS="80"):
         (Path(folder) / "data").symlink_to(ROOT / "data")
         os.chdir(folder)
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tracemalloc
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,8 +14,8 @@ import pytest
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, certify, resources, sparse_quadratic_path
 from quadric.baselines import QuadraticSVC
 from quadric.errors import MemoryLimitError
-from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.footprint import affordable_processes, check_memory
+from quadric.losses import LOSS_NAMES
+from quadric.losses.footprint import affordable_processes, bytes_needed, check_memory
 from quadric.resources import Room, memory, processes_of
 from quadric.samples import extent
 from quadric.samples.extent import Extent
@@ -69,14 +70,14 @@ def test_no_fit_takes_more_than_was_estimated(work, loss, monkeypatch):
     monkeypatch.setattr(extent, "CHUNK_BYTES", 1 << 16)
     X, y = samples()
     run, details = WORK[work]
-    peak, estimate = peak_of(lambda: run(X, y, loss)), loss_named(loss).bytes_needed(Extent(X.shape, **details))
+    peak, estimate = peak_of(lambda: run(X, y, loss)), bytes_needed(loss, Extent(X.shape, **details))
     assert peak <= estimate <= 4 * peak
 
 
 @pytest.mark.slow
 def test_searches_by_passes_need_no_block_of_lifted_rows():
     X, y = samples((100_000, 8))
-    needed = loss_named("hinge").bytes_needed
+    needed = partial(bytes_needed, "hinge")
     assert peak_of(lambda: SparseQuadraticSVC(k=10, C=0.1, loss="hinge").fit(X, y)) <= needed(Extent(X.shape, by_passes=True))
     assert needed(Extent((1_000_000, 20), by_passes=True)) < 0.5 * needed(Extent((1_000_000, 20)))
 
@@ -105,15 +106,14 @@ def test_no_fit_with_many_terms_takes_more_than_was_estimated(k, loss, monkeypat
     """The vectors of all terms must count, not what every fit needs."""
     monkeypatch.setattr("quadric.geometry.lifting.CHUNK_BYTES", 1 << 16)
     monkeypatch.setattr(extent, "CHUNK_BYTES", 1 << 16)
-    monkeypatch.setattr("quadric.losses.base.KEPT_BYTES", 0)
-    monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", 50)
-    for module in ("least_squares.problem", "wide_rows"):
+    for module in ("base", "footprint"):
         monkeypatch.setattr(f"quadric.losses.{module}.WORKING_TERMS", 50)
-    monkeypatch.setattr("quadric.losses.least_squares.curvature.KEPT_BYTES", 0)
+    for module in ("footprint", "least_squares.curvature"):
+        monkeypatch.setattr(f"quadric.losses.{module}.KEPT_BYTES", 0)
     monkeypatch.setattr("quadric.search.methods.MOST_PERTURBED", 50)
     X, y = samples((200, 150))
     fit = SparseQuadraticSVC(k=k, loss=loss, time_limit=0.5)
-    peak, estimate = peak_of(lambda: fit.fit(X, y)), loss_named(loss).bytes_needed(Extent(X.shape, k=k))
+    peak, estimate = peak_of(lambda: fit.fit(X, y)), bytes_needed(loss, Extent(X.shape, k=k))
     assert peak <= estimate <= 6 * peak
 
 
@@ -121,10 +121,10 @@ def test_no_fit_with_many_terms_takes_more_than_was_estimated(k, loss, monkeypat
 @pytest.mark.parametrize("loss", LOSS_NAMES)
 def test_classes_and_rows_count(loss):
     X, y = samples((3_000, 12), n_classes=4)
-    estimate = loss_named(loss).bytes_needed(Extent(X.shape, n_classes=4))
+    estimate = bytes_needed(loss, Extent(X.shape, n_classes=4))
     assert peak_of(lambda: sparse(X, y, loss, "pd")) <= estimate
     bigger = [Extent((6_000, 12), 4), Extent((3_000, 24), 4)]
-    assert all(loss_named(loss).bytes_needed(extent) > estimate for extent in bigger)
+    assert all(bytes_needed(loss, extent) > estimate for extent in bigger)
 
 
 @pytest.mark.parametrize("loss", LOSS_NAMES)

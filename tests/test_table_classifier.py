@@ -20,6 +20,7 @@ import quadric
 from helpers.small_tables import credit_columns, csv_text
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, TableClassifier, sparse_quadratic_path
 from quadric.cli import main
+from quadric.errors import ParameterError
 from quadric.export import equation, read_model
 from quadric.table_classifier import default_of
 from quadric.tables import Table
@@ -267,6 +268,9 @@ OTHERWISE = {
 }
 
 
+@pytest.mark.filterwarnings(
+    "ignore::quadric.workflow.checking.TableWarning"
+)  # of targets that a column of the check gives away
 @parametrize_with_checks(
     [TableClassifier(k=2, C=16.0, loss="least_squares", cross_validate=False, calibrate=None)],
     expected_failed_checks=lambda _: OTHERWISE,
@@ -278,6 +282,7 @@ def test_estimator_check(estimator, check):
 FORMS = {"year first": "%Y/%m/%d", "day first": "%d.%m.%Y", "month first": "%m/%d/%Y"}
 
 
+@pytest.mark.filterwarnings("ignore:column 'since' holds dates, which count as days")  # beside the one that is tested
 @pytest.mark.parametrize("form", FORMS)
 def test_dates_are_read_as_in_files(form, tmp_path):
     X, y = credit()
@@ -318,3 +323,42 @@ def test_the_report_is_that_of_the_command(tmp_path):
     finding = "<li>Column &#39;id&#39; has a different value in every row"
     assert finding in ours
     assert finding in theirs
+
+
+def test_certify_and_alternatives_take_it_with_its_own_labels():
+    X, y = credit(gaps=4)
+    y = y.map({"good": 0, "bad": 7})
+    model = TableClassifier(**QUICK).fit(X, y)
+    (certificate,) = quadric.certify(model, X, y)
+    assert certificate.objective == pytest.approx(model.certificates_[0].objective, rel=1e-9)
+    assert certificate.lower_bound <= certificate.objective
+    (ties,) = quadric.alternatives(model, X, y, within=0.05)
+    assert ties.objective == pytest.approx(certificate.objective, rel=1e-6)
+    with pytest.raises(ValueError, match="has 120 rows, but y has 119 labels"):
+        quadric.certify(model, X, y[1:])
+    with pytest.raises(NotFittedError):
+        quadric.certify(TableClassifier(), X, y)
+
+
+@pytest.mark.parametrize("value", [1.0, "x"])
+@pytest.mark.parametrize("gaps", [12, 100, 188])
+def test_where_a_value_is_missing_is_a_feature_though_it_is_the_only_one(value, gaps):
+    rng = np.random.default_rng(0)
+    flag = rng.permutation(200) < gaps
+    y = np.where(flag ^ (rng.random(200) < 0.2), "yes", "no")
+    model = TableClassifier(**QUICK).fit({"a": [None if gap else value for gap in flag]}, y)
+    assert "[a is missing]" in model.equation()
+
+
+def test_too_few_missing_values_for_a_flag_are_told_with_the_option():
+    with pytest.raises(ParameterError, match=r"all columns are constant: .* too few rows for a flag") as caught:
+        TableClassifier(**QUICK).fit({"a": [np.nan] * 5 + [1.0] * 95}, ["yes", "no"] * 50)
+    assert caught.value.remedies == {"rare": "keep"}
+
+
+def test_files_are_replaced(fitted, tmp_path):
+    for write in (fitted.save, lambda path: fitted.export("sql", path)):
+        path = tmp_path / "file"
+        path.write_text("old")
+        write(path)
+        assert path.read_text() != "old"

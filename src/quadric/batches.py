@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,8 +16,9 @@ from quadric.estimators.validation import check_parameters
 from quadric.samples.capped import Stream
 from quadric.samples.moments import Moments
 from quadric.samples.sums import BatchMoments
+from quadric.tables.coded import LabelledColumns, coded_source, codes_of, learn_table
 from quadric.tables.encoder import TableEncoder
-from quadric.tables.parts import CodedRows, LabelledColumns, as_parts, learn_table
+from quadric.tables.parts import as_parts
 from quadric.tables.table import Table
 from quadric.tables.targets import sorted_classes
 from quadric.types import FloatArray
@@ -76,7 +77,8 @@ def moments(
     parts = as_parts(batches, text=(target,), keeps=False)
     chosen = LabelledColumns.of(parts.head().names, target, columns, sample_weight)
     known = None if classes is None else tuple(sorted({str(label) for label in classes}))
-    total = parts.total(_MomentsOfRows(chosen, known, _limits(clip_low, clip_high, len(chosen.inputs)), by_class))
+    limits = _limits(clip_low, clip_high, len(chosen.inputs))
+    total = parts.total(partial(_moments_of_rows, columns=chosen, classes=known, limits=limits, by_class=by_class))
     if total is None:
         raise ValueError("the batches have no rows of positive weight")
     return total
@@ -94,25 +96,22 @@ def _limits(low: ArrayLike | None, high: ArrayLike | None, n: int) -> tuple[Floa
     return limits[0], limits[1]
 
 
-@dataclass(frozen=True, eq=False)
-class _MomentsOfRows:
-    """The pass that sums moments of columns of numbers; None if no row has weight."""
-
-    columns: LabelledColumns
-    classes: tuple[str, ...] | None
-    limits: tuple[FloatArray, FloatArray]
-    by_class: bool
-
-    @one_blas_thread()
-    def __call__(self, table: Table) -> Moments | None:
-        columns = self.columns
-        weight, labels = columns.weights(table), columns.labels(table)
-        if not (weight > 0.0).any():
-            return None
-        X = np.column_stack([_numbers(table, name) for name in columns.inputs])
-        classes = tuple(sorted(labels.names)) if self.classes is None else self.classes
-        about = columns.inputs, columns.target, classes
-        return BatchMoments(*about, self.limits, self.by_class).of(X, labels.codes(classes), weight)
+@one_blas_thread()
+def _moments_of_rows(
+    table: Table,
+    columns: LabelledColumns,
+    classes: tuple[str, ...] | None,
+    limits: tuple[FloatArray, FloatArray],
+    by_class: bool,
+) -> Moments | None:
+    """Of columns of numbers; None if no row has weight."""
+    weight, (names, places) = columns.weights(table), columns.labels(table)
+    if not (weight > 0.0).any():
+        return None
+    X = np.column_stack([_numbers(table, name) for name in columns.inputs])
+    classes = tuple(sorted(names)) if classes is None else classes
+    about = columns.inputs, columns.target, classes
+    return BatchMoments(*about, limits, by_class).of(X, codes_of(names, places, classes), weight)
 
 
 def _numbers(table: Table, name: str) -> FloatArray:
@@ -191,7 +190,6 @@ def fit_batches(
             f"{gaps[0].first_missing}: fill it in, drop these rows, or leave it out of columns"
         )
     names = sorted_classes(learned.class_counts)
-    rows = CodedRows(chosen, encoder.fit_facts(learned.facts), tuple(names))
-    source = rows.of(parts, learned.class_counts)
+    source = coded_source(parts, chosen, encoder.fit_facts(learned.facts), names, learned.class_counts)
     stream = Stream(source, chosen.inputs, target, np.array(names), has_groups=groups is not None)
     return model._fit_surveyed(model._surveyed(stream))

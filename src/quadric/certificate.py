@@ -14,12 +14,12 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.errors import warn_of_contradiction
-from quadric.geometry.duality import Residuals
+from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import TermStatistics
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import loss_named
-from quadric.losses.base import LossJudge, NoBound, SparseProblem
+from quadric.losses.base import NoBound, SparseProblem
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.types import FloatArray, IntArray

@@ -35,10 +35,10 @@ from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory, fits
 from quadric.progress import parts, writer_for
-from quadric.samples.labelled import surface_classes
 from quadric.samples.moments import Moments
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import InUnits
+from quadric.samples.target import surfaces_of
 from quadric.samples.units import Units
 from quadric.search.exact import prove
 from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_support
@@ -76,7 +76,7 @@ def certify(
     Parameters
     ----------
     model : fitted model, or QuadraticSurface
-        Estimator, CalibratedModel, or Pipeline that ends in one; its transformers are applied to X first.
+        Estimator, CalibratedModel, or Pipeline that ends in one, whose transformers are applied to X first; or TableClassifier.
     X : array-like of shape (m, n)
         The samples that the model was fitted to; others can be judged too.
     y : array-like of shape (m,)
@@ -164,10 +164,10 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
-    positives, found = surface_classes(len(classes)), []
-    for own_part, surface, positive in zip(parts(*[1.0] * len(positives)), view.surfaces, positives, strict=True):
+    numbers, found = surfaces_of(len(classes)), []
+    for own_part, surface, number in zip(parts(*[1.0] * len(numbers)), view.surfaces, numbers, strict=True):
         with own_part:
-            judged = judge_streamed(rows, loss, positive, C, k, view.limits(k), surface.coordinates(), float(surface.c))
+            judged = judge_streamed(rows, loss, number, C, k, view.limits(k), surface.coordinates(), float(surface.c))
         found.append(judged.certificate)
     return found
 
@@ -377,7 +377,7 @@ def alternatives(
     Parameters
     ----------
     model : fitted model
-        Estimator, CalibratedModel, or Pipeline that ends in one.
+        Estimator, CalibratedModel, Pipeline that ends in one, or TableClassifier.
     X : array-like of shape (m, n)
         The samples that it was fitted to.
     y : array-like of shape (m,)
@@ -458,25 +458,26 @@ def _cases(
 
     Where there is no memory for proofs they are left out, or refused if there is no point without them.
     """
+    if hasattr(model, "_as_judged"):  # a TableClassifier: its rows are a raw table, and its labels those of y
+        model, X, y = model._as_judged(X, y)
     view = fitted_model(model)
     loss, C, k, class_weight = _question(view, question)
     refuse_masked(X=X, y=y)
     Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C", accept_sparse="csr")
     samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
-    if len(view.surfaces) != len(samples.positives()):
-        raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {len(samples.classes)} classes apart")
+    if len(view.surfaces) != len(samples.surfaces):
+        raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {samples.target.n_classes} classes apart")
     limits = view.limits(k)
     extent = samples.extent(len(limits.exclude), k=k)
     provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
-    data, judge = loss_named(loss).data.from_samples(samples, limits), Judge.of(samples)
-    problems = {positive: data.one_against_rest(positive, C, k) for positive in samples.positives()}
-    return [
-        _Judged(
-            surface, judge, Question(loss, C, k, samples.signs(positive), problem.terms), problem, view.term_names, provable
-        )
-        for surface, (positive, problem) in zip(view.surfaces, problems.items(), strict=True)
-    ]
+    data, judge = loss_named(loss).data(samples, limits), Judge.of(samples)
+    judged = []
+    for surface, number in zip(view.surfaces, samples.surfaces, strict=True):
+        problem = data.problem_for(number, C, k)
+        of_surface = Question(loss, C, k, samples.target.y(number), problem.terms)
+        judged.append(_Judged(surface, judge, of_surface, problem, view.term_names, provable))
+    return judged
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:
@@ -489,7 +490,7 @@ def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, floa
 def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Judged]:
     loss, C, k, class_weight = _question(view, {})
     sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=class_weight)
-    facts, problems = SumFacts.of(sums), [data.one_against_rest(positive, C, k) for positive in sums.positives()]
+    facts, problems = SumFacts.of(sums), [data.problem_for(surface, C, k) for surface in sums.surfaces]
     return [
         _Judged(surface, SumsJudge(problem, facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names)
         for surface, problem in zip(view.surfaces, problems, strict=True)

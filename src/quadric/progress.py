@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from itertools import accumulate, pairwise
-from typing import Self, TextIO, TypeAlias, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 Item = TypeVar("Item")
 
@@ -20,31 +20,20 @@ def silent(line: str) -> None:
     """The report that says nothing."""
 
 
-class LineWriter:
-    """Writes progress lines to a stream, at most one per ``interval`` seconds (every line when it is zero).
-
-    Parameters
-    ----------
-    stream : file object, default: standard error
-    interval : float
-    """
-
-    def __init__(self, stream: TextIO | None = None, interval: float = 0.5) -> None:
-        self._stream = stream
-        self._interval = interval
-        self._due = time.monotonic() + interval
-
-    def __call__(self, line: str) -> None:
-        if time.monotonic() >= self._due:
-            self._due = time.monotonic() + self._interval
-            print(line, file=self._stream or sys.stderr, flush=True)
-
-
 def writer_for(verbose: int) -> Report:
     """The report that a ``verbose`` parameter asks for: 0 nothing, 1 a line now and then, 2 or more every line."""
     if verbose <= 0:
         return silent
-    return LineWriter(interval=0.5 if verbose == 1 else 0.0)
+    interval = 0.5 if verbose == 1 else 0.0
+    due = time.monotonic() + interval
+
+    def write(line: str) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + interval
+            sys.stderr.write(f"{line}\n")
+
+    return write
 
 
 class Stop:

@@ -107,7 +107,7 @@ class TableClassifier(Classifier, BaseEstimator):
         What ``quadric fit`` saves.
     trained_ : Trained
         How the model came about: its options, data, cross-validation and figures. ``trained_.model`` is the Pipeline of coding
-        and classifier, calibrated where that was asked for, for ``certify``, ``alternatives`` and ``quadric.explain``.
+        and classifier, calibrated where that was asked for, for ``quadric.explain``.
     certificates_ : list of Certificate
         Objective and optimality conditions of each surface.
     n_features_in_ : int
@@ -150,9 +150,7 @@ class TableClassifier(Classifier, BaseEstimator):
 
     def _fit(self, table: Table, y: Any) -> None:
         options, labels, target = self._options(), column_or_1d(y, warn=True), _target_name(y, table)
-        if len(labels) != len(table):
-            raise ValueError(f"X has {len(table)} rows, but y has {len(labels)} labels: they must be as many")
-        rows = Table((*table.names, target), (*table.columns, labels), table.sha256)
+        rows = _labelled(table, target, labels)
         trained = train(rows, target, options)
         by_name = dict(zip(label_texts(target, labels).tolist(), labels.tolist(), strict=True))
         self._rows = rows
@@ -283,6 +281,7 @@ class TableClassifier(Classifier, BaseEstimator):
         Parameters
         ----------
         path : path
+            A file of that name is replaced.
         name : str
             Title; by default the name of the target.
         **options : Any
@@ -310,6 +309,7 @@ class TableClassifier(Classifier, BaseEstimator):
         Parameters
         ----------
         path : path
+            A file of that name is replaced, as ``joblib.dump`` does.
         """
         check_is_fitted(self)
         save_model(self.model_, path)
@@ -327,6 +327,7 @@ class TableClassifier(Classifier, BaseEstimator):
         format : {"json", "sql", "python", "latex", "excel", "onnx"} or None
             None: by the ending of the path.
         path : path
+            A file of that name is replaced.
         **options : Any
             As in :func:`quadric.export.export`.
         """
@@ -337,6 +338,12 @@ class TableClassifier(Classifier, BaseEstimator):
         check_is_fitted(self)
         refuse_masked(X=X)
         return as_table(checked_rows(X, self), self.feature_names_in_.tolist())
+
+    def _as_judged(self, X: Rows, y: Any) -> tuple[Any, Table, np.ndarray]:
+        """The model, the rows that it would have used, and their labels, as ``certify`` and ``alternatives`` take them."""
+        rows = _labelled(self._table(X), self.trained_.target, column_or_1d(y, warn=True))
+        rows, codes = self._tabular.labelled(rows)
+        return self.trained_.model, self._tabular.inputs(rows), codes
 
     def _scores(self, X: Rows) -> Scores:
         table = self._table(X)  # refuses an unfitted model
@@ -350,6 +357,12 @@ class TableClassifier(Classifier, BaseEstimator):
         tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.allow_nan = self.get_params()["missing"] != "refuse"
         return tags
+
+
+def _labelled(table: Table, target: str, labels: np.ndarray) -> Table:
+    if len(labels) != len(table):
+        raise ValueError(f"X has {len(table)} rows, but y has {len(labels)} labels: they must be as many")
+    return Table((*table.names, target), (*table.columns, labels), table.sha256)
 
 
 def _target_name(y: Any, table: Table) -> str:

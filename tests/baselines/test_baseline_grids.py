@@ -30,6 +30,7 @@ from quadric.baselines.grids import (
 )
 from quadric.losses.hinge.step import solve_hinge
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 
 CS = [1.0, 0.25, 64.0, 8.0, 1024.0]
 GRIDS = [
@@ -75,7 +76,7 @@ def test_cells_run_through_all_combinations_the_last_fastest(model, grid, values
 @pytest.mark.parametrize(("model", "grid", "values"), GRIDS)
 def test_three_classes_are_three_surfaces(model, grid, values):
     X, y = iris()
-    fits = grid(LabelledSamples(X, y, np.ones(150), np.ones(3)), *(some[:1] for some in values))
+    fits = grid(LabelledSamples(X, Target(y, np.ones(3)), np.ones(150)), *(some[:1] for some in values))
     assert fits.coef.shape == (1, 3, 14)
     assert fits.intercept.shape == fits.residual.shape == fits.n_iter.shape == (1, 3)
     parameters = fits.cells[0]
@@ -87,7 +88,7 @@ def test_three_classes_are_three_surfaces(model, grid, values):
 
 def test_scores_are_the_surfaces_values():
     X, y = iris()
-    fits = quadratic_hinge_grid(LabelledSamples(X, y, np.ones(150), np.ones(3)), [1.0, 16.0])
+    fits = quadratic_hinge_grid(LabelledSamples(X, Target(y, np.ones(3)), np.ones(150)), [1.0, 16.0])
     scores = fits.scores(X[:20])
     assert scores.shape == (2, 3, 20)
     for cell in range(2):
@@ -99,11 +100,12 @@ BITS = """
 import hashlib
 import numpy as np
 from quadric.baselines import grids
-from quadric.losses.base import LabelledSamples
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 12))
 codes = (X[:, 0] * X[:, 1] + X[:, 2] + rng.normal(size=400) > 0).astype(int)
-samples = LabelledSamples(X, codes, np.ones(400), np.ones(2))
+samples = LabelledSamples(X, Target(codes, np.ones(2)), np.ones(400))
 some = {"l1_quadratic": ([64.0, 8.0], [1.0]), "l0_least_squares": ([1.0, 16.0], [1e3], [1.0])}
 for name in ("linear_hinge", "quadratic_hinge", "l1_quadratic", "least_squares", "l1_linear", "l0_least_squares"):
     fits = getattr(grids, name + "_grid")(samples, *some.get(name, ([1.0, 16.0],)))

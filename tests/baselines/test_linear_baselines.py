@@ -133,7 +133,7 @@ def test_l0_fixed_points_are_those_that_a_step_leaves_alone():
     for seed, support in product(range(4), product([False, True], repeat=4)):
         X, y = random_samples(seed, m=40, n=4)
         data = LinearData.of(labelled(X, y))
-        q, M, inside = data.samples.signs(1) @ data.X, np.eye(4) + C * data.X.T @ data.X, np.array(support)
+        q, M, inside = data.samples.target.y(1) @ data.X, np.eye(4) + C * data.X.T @ data.X, np.array(support)
         problem = ThresholdProblems(q[None], np.array([C]), np.array([gamma]), np.array([lam]))
         found = _fixed_point(Spectrum(data), problem, inside)
         v = np.zeros(4)

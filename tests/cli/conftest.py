@@ -45,6 +45,12 @@ def made(tmp_path_factory):
     )
 
 
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch):
+    """Remarks are one line each, however wide the terminal is that the tests run in."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def run(capsys):
     """Run the command; its exit code, standard output and the lines of standard error."""

@@ -65,7 +65,7 @@ TABLES = {
         "id,name,risk\n" + "".join(f"{i * 37 % 120},n{i},{'good' if i % 3 else 'bad'}\n" for i in range(120)),
         [],
         2,
-        "every column besides the target is an identifier or empty ('id', 'name'): add columns that say something about the rows",
+        "every column besides the target is left out ('id', 'name'): add columns that say something about the rows",
     ),
     "one class left": (
         "x,risk\n" + "".join(f"{i % 7 if i % 3 else ''},{'good' if i % 3 else 'bad'}\n" for i in range(60)),
@@ -255,21 +255,19 @@ def test_nothing_is_overwritten_unasked(command, made, refused, csv_file, tmp_pa
 @pytest.mark.parametrize("command", ["fit", "predict"])
 def test_two_commands_at_once_do_not_write_one_file(command, made, run, refused, tmp_path, monkeypatch):
     """The one that comes later is refused, whether the file is there already or not."""
-    from quadric.cli import console
     from quadric.files import claimed
 
     more = {"fit": [made.data_csv, "--target", "risk", *K], "predict": [made.model, made.data_csv]}[command]
     arguments = [command, *more, "--output", tmp_path / "out.csv"]
     with claimed(tmp_path / "out.csv"):
         assert "is writing" in refused(*arguments, code=2)
-    claim = console.claim
 
     def late(path):
         """Another command ends between the look at the file and the claim."""
         path.write_text("of another command")
-        claim(path)
+        return claimed(path)
 
-    monkeypatch.setattr("quadric.cli.inputs.claim", late)
+    monkeypatch.setattr("quadric.cli.console.claimed", late)
     result = run(*arguments)
     assert result.code == 2
     assert "exists; give --force" in result.errors[0]
@@ -491,7 +489,11 @@ def test_of_many_columns_that_cannot_be_used_the_first_are_listed(refused, csv_f
     names = [f"d{i}" for i in range(10)]
     rows = [[f"{'in ' * (j < 3)}2019-{1 + j % 12:02}-0{1 + (i + j) % 9}" for i in range(10)] for j in range(40)]
     text = "\n".join(",".join(line) for line in [[*names, "y"], *([*row, "ab"[j % 2]] for j, row in enumerate(rows))])
-    lines = refused("fit", csv_file(text + "\n"), "--target", "y", "--output", tmp_path / "m.json", code=1, items=9)
+    fit = ["fit", csv_file(text + "\n"), "--target", "y", "--output", tmp_path / "m.json"]
+    line = refused(*fit, code=2)
+    assert line.startswith("quadric: every column besides the target is left out ('d0', 'd1', ")
+    assert line.endswith("or use one of these (--dates d0, --texts d0)")
+    lines = refused(*fit, *(word for name in names for word in ("--keep", name)), code=1, items=9)
     assert lines.splitlines()[0] == "quadric: 10 columns cannot be used:"
     assert lines.splitlines()[-1] == "- and 2 more"
 

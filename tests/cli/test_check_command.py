@@ -1,5 +1,6 @@
 """quadric check, and what fit and the report make of it."""
 
+import csv
 import json
 
 import numpy as np
@@ -98,3 +99,61 @@ def test_columns_without_a_name_can_be_ignored(run, refused, raw, tmp_path):
     assert "column 1 has no name; is it an index? write the file without it (--ignore '')" in refused(*fit, code=1)
     assert run(*fit, "--ignore", "").code == 0
     assert run("predict", tmp_path / "m.json", other).code == 0
+
+
+def with_texts(seed=0):
+    """The small table with prices and shares as people write them, two prices missing, and a copy of the income."""
+    columns = credit_columns(seed=seed)
+    prices = [f"{round(1000 * income):,}" for income in columns["income"]]
+    prices[3] = prices[5] = ""
+    shares = [f"{age:.0f} %" for age in columns["age"]]
+    rest = {"home": columns["home"], "copy": columns["home"], "risk": columns["risk"]}
+    return {"price": prices, "share": shares, **rest}
+
+
+def test_numbers_with_marks_and_units_are_read_by_fit_and_by_what_follows(run, csv_file, tmp_path):
+    data, model = csv_file(csv_text(with_texts())), tmp_path / "m.json"
+    fit = ["fit", data, *K, "--output", model]
+    result = run(*fit, "--json")
+    assert result.code == 0
+    assert [line for line in result.errors if "numbers written like" in line] == [
+        "quadric: column 'price' is read as numbers written like '1,234.5': say so if it is something else "
+        "(--decimal ',', --texts price)",
+        "quadric: column 'share' is read as numbers written like '1,234.5 %': say so if it is something else (--texts share)",
+    ]
+    assert json.loads(result.out)["features"][:2] == ["price", "share"]
+    scores = [row[1] for row in csv.reader(run("predict", model, data).out.splitlines())][1:]
+    columns = with_texts()
+    columns["price"] = [price.replace(",", "") for price in columns["price"]]
+    columns["share"] = [share.removesuffix(" %") for share in columns["share"]]
+    plain = csv_file(csv_text(columns))
+    assert [row[1] for row in csv.reader(run("predict", model, plain).out.splitlines())][1:] == scores
+    assert run("explain", model, data, "--rows", "0").code == 0
+    assert run("certify", model, data).code == 0
+    wrong = csv_file(csv_text(with_texts() | {"price": ["about 3,000"] * 120}))
+    refused = run("predict", model, wrong)
+    assert refused.code == 1
+    assert "column 'price' must hold numbers; row " in refused.errors[0]
+
+
+def test_numbers_that_cannot_be_read_are_left_out_with_what_reads_them(run, csv_file, tmp_path):
+    columns = with_texts()
+    columns["price"][0] = "about 30,000"
+    result = run("fit", csv_file(csv_text(columns)), *K, "--output", tmp_path / "m.json", "--json")
+    assert result.code == 0
+    assert any(line.startswith("quadric: left out: column 'price' holds numbers such as") for line in result.errors)
+    assert "share" in json.loads(result.out)["features"]
+    assert "price" not in json.loads(result.out)["features"]
+
+
+def test_fit_tells_copies_of_a_column(run, csv_file, tmp_path):
+    result = run("fit", csv_file(csv_text(with_texts())), *K, "--output", tmp_path / "m.json")
+    assert "quadric: columns say the same: 'home' and 'copy'; leave one of each out (--ignore copy)" in result.errors
+
+
+def test_nothing_is_to_be_kept_of_a_table_without_values(refused, csv_file, tmp_path):
+    data = csv_file(csv_text({"a": [""] * 40, "b": [""] * 40, "risk": ["good", "bad"] * 20}))
+    line = refused("fit", data, *K, "--output", tmp_path / "m.json", code=2)
+    assert line == (
+        "quadric: every column besides the target is left out ('a', 'b'): add columns that say something about the rows"
+    )

@@ -244,3 +244,22 @@ def test_a_streamed_file_appears_when_it_is_whole(tmp_path):
 def test_a_remark_is_one_line_whatever_names_it_holds(capsys):
     console.remark("changes may touch new\nline, x")
     assert capsys.readouterr().err == "quadric: changes may touch new\\nline, x\n"
+
+
+@pytest.mark.parametrize("columns", ["80", "40", ""])
+def test_remarks_are_wrapped_at_the_width_of_the_terminal(columns, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", columns)
+    text = "one word after another, " * 10 + "and a name\nof two lines"
+    with console.working("fit"):
+        warnings.warn(text, UserWarning, stacklevel=1)
+    console.remark(text)
+    lines = capsys.readouterr().err.splitlines()
+    assert (max(map(len, lines)) <= int(columns)) if columns else len(lines) == 2
+    assert [line for line in lines if not line.startswith("  ")] == [lines[0], lines[len(lines) // 2]]
+    assert lines[0].startswith("quadric: one word after")
+
+
+def test_a_flag_to_be_copied_stays_in_one_line(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "54")
+    console.remark("left out: this is column 1 (--keep 'Unnamed: 0')")  # 53 characters up to the blank in the name
+    assert capsys.readouterr().err.splitlines() == ["quadric: left out: this is column 1", "  (--keep 'Unnamed: 0')"]

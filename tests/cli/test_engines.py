@@ -95,7 +95,8 @@ def _surface(path):
 
 
 @pytest.mark.slow
-def test_what_goes_wrong_is_one_line(run, refused, folder, made):
+def test_what_goes_wrong_is_one_line(run, refused, folder, made, monkeypatch):
+    monkeypatch.setattr("quadric.distributed.sessions.CONNECTING", 2)
     output = ["--output", folder / "m.json"]
     nobody = ["--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]
     result = run("fit", folder / "parts", *GIVEN, *nobody, *output)  # waits, and says so
@@ -103,7 +104,9 @@ def test_what_goes_wrong_is_one_line(run, refused, folder, made):
     assert not (folder / "m.json").exists()
     assert "--scheduler needs --engine dask" in refused("fit", folder / "parts", *GIVEN, *nobody[2:], *output, code=2)
     assert "--master needs --engine spark" in refused("fit", folder / "parts", *GIVEN, "--master", "local", *output, code=2)
-    assert "is none: convert it first" in refused("fit", made.data_csv, *GIVEN, *nobody, *output, code=2)
+    assert "data.csv is not a Parquet file, so convert it first" in refused(
+        "fit", made.data_csv, *GIVEN, *nobody, *output, code=2
+    )
     assert "give its name as --output" in refused("predict", made.model, folder / "parts", *nobody, code=2)
 
 

@@ -209,7 +209,10 @@ def test_nobody_is_advised_unless_a_favourable_class_is_named(run, csv_file, tmp
     advice = "no change is advised: name the class that people want, with --favourable CLASS, here or in quadric fit"
     assert remarks(result) == [f"quadric: {advice}"]
     rows = json.loads(run("explain", model, given, "--rows", "0:20", "--json").out)["rows"]
-    assert {row["speaks_for"] for row in rows} == {"bad"}
+    assert {row["speaks_for"] for row in rows} == {row["target"] for row in rows} == {"bad"}
+    for row in rows:  # reasons and contributions have one sign
+        by_column = {part["column"]: part["points"] for part in row["contributions"]}
+        assert all(by_column[reason["column"]] == reason["points"] > 0.0 for reason in row["reasons"])
     assert not any(row["changes"] or row["wanted"] for row in rows)
     assert "change to bad" in run("explain", model, given, "--rows", "0:20", "--favourable", "bad").out
     assert run("report", model, given, "--bootstrap", 0, "--ks", "1:2", "--output", page).code == 0

@@ -21,6 +21,7 @@ from quadric.samples.quantiles import CountedKeys
 from quadric.samples.random_rows import RandomRows
 from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import class_totals
+from quadric.samples.target import Target
 from quadric.tables.facts import MixedColumnError
 
 
@@ -44,12 +45,17 @@ def same(one, two):
 def batch():
     X = features(table(200))
     n, codes = X.shape[1], np.arange(200) % 2
-    return SampleBatch(X, codes, np.ones(200), np.ones(2), np.arange(200)), np.zeros(n), np.array([0, 3]), np.ones((2, 3))
+    return (
+        SampleBatch(X, Target(codes, np.ones(2)), np.ones(200), np.arange(200)),
+        np.zeros(n),
+        np.array([0, 3]),
+        np.ones((2, 3)),
+    )
 
 
 def states():
     rows, middle, terms, surfaces = batch()
-    yield Together(CountedKeys(), RandomRows(50))(rows)
+    yield Together((CountedKeys(), RandomRows(50)))(rows)
     yield class_totals(rows)
     yield SurveyPass(1, True, 40)(rows)
     yield SplitAt(1, middle, terms, surfaces, 0.5, 100)(rows)

@@ -100,9 +100,9 @@ def test_wide_tables_leave_them_out(loss):
     X[:, :4] = rng.random((80, 4)) < 0.4
     X[X[:, 0] == 1.0, 1] = 0.0
     samples = validate_samples(X, X[:, 0] + 0.3 * rng.normal(size=80) > 0.5, None, None)
-    data = loss_named(loss).data.from_samples(samples, SupportLimits(lean=True))
+    data = loss_named(loss).data(samples, SupportLimits(lean=True))
     names = term_names([f"x{i}" for i in range(50)])
-    left_out = set(names) - {names[term] for term in data.one_against_rest(1, 1.0, 1).terms}
+    left_out = set(names) - {names[term] for term in data.problem_for(1, 1.0, 1).terms}
     assert left_out == {"x0^2", "x1^2", "x2^2", "x3^2", "x0*x1"}
 
 

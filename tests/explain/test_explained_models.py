@@ -35,8 +35,8 @@ def test_scalers_are_inverted(names):
     U = model[:-1].transform(X)
     assert_array_equal(view.fitted(X), U)
     assert_array_equal(view.reported(X), X)
-    assert_allclose(view.scaled(X), U)
-    assert_allclose(view.center + view.scale * U, X)
+    assert_allclose(view.units(X), U)
+    assert_allclose(view.units.center + view.units.scale * U, X)
     assert_array_equal(view.decision(X), model.decision_function(X))
 
 
@@ -46,7 +46,7 @@ def test_the_cross_validated_models_own_scaling():
     view = fitted_model(model)
     U = model[-1]._prepared(model[:-1].transform(X))
     assert_allclose(view.fitted(X), U)
-    assert_allclose(view.center + view.scale * U, X)
+    assert_allclose(view.units.center + view.units.scale * U, X)
 
 
 def test_names_come_from_wherever_they_are():

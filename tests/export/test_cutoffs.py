@@ -70,8 +70,9 @@ def test_the_python_module_follows_it(model, rows, labels):
 @pytest.mark.slow
 @pytest.mark.parametrize("database", [in_sqlite, in_duckdb])
 def test_databases_follow_it(model, rows, labels, database):
-    found = database(table_sql(rows), to_sql(model))
-    assert [row["quadric_label"] for row in sorted(found, key=lambda row: int(row["row_number"]))] == labels
+    n_rows = 1_000 if database is in_sqlite else N_ROWS  # SQLite takes milliseconds per row
+    found = database(table_sql(rows[np.arange(n_rows)]), to_sql(model))
+    assert [row["quadric_label"] for row in sorted(found, key=lambda row: int(row["row_number"]))] == labels[:n_rows]
 
 
 def test_onnx_follows_it(model, rows, labels, tmp_path):

@@ -92,7 +92,8 @@ def expanded_sizes(model, table):
     """Sums of the absolute terms in raw units, by the surface's own expansion."""
     pipeline = pipeline_of(model)
     parts, units = dict(pipeline.steps), pipeline[-1]._units
-    X = np.clip(parts["coding"].transform(table), *fitted_model(pipeline).caps)
+    units = fitted_model(pipeline).units
+    X = np.clip(parts["coding"].transform(table), units.low, units.high)
     scaler = parts.get("scaler")
     center = np.zeros(X.shape[1]) if scaler is None or not scaler.with_mean else scaler.mean_
     scale = np.ones(X.shape[1]) if scaler is None or not scaler.with_std else scaler.scale_

@@ -18,7 +18,8 @@ from quadric.distributed import predict
 from quadric.export import SavedModel, scoring_model, to_excel, to_sql
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import Table, TableEncoder
-from quadric.tables.dates import FORMS, TEXT_FORMS, with_iso_dates
+from quadric.tables.dates import FORMS, TEXT_FORMS
+from quadric.tables.forms import with_forms
 
 ORIGIN = "2019-03-01"
 TEXTS = [
@@ -44,7 +45,7 @@ def table_of(texts):
 
 def predicted(form, values):
     """What ``quadric predict`` makes of each value; None where it refuses it."""
-    return [_score(model_of(form).model, with_iso_dates(table_of([value]), {"s": form})) for value in values]
+    return [_score(model_of(form).model, with_forms(table_of([value]), {"s": form})) for value in values]
 
 
 def _score(model, table):

@@ -43,7 +43,7 @@ def test_none_stays_none_on_the_way_to_the_model(encoder, kind):
     model = make_pipeline(coder, FAST).fit(X, y)
     scores, view = model.decision_function(X), fitted_model(model)
     assert_allclose(view.decision(as_table(X)), scores, rtol=1e-12, atol=1e-12)
-    assert_allclose(view.surfaces[0](view.scaled(view.reported(X))), scores, rtol=1e-10, atol=1e-10)
+    assert_allclose(view.surfaces[0](view.units(view.reported(X))), scores, rtol=1e-10, atol=1e-10)
     assert_allclose([sample.scores[0] for sample in scoring_model(model, samples=X).samples], scores, rtol=1e-12, atol=1e-12)
 
 
@@ -67,9 +67,10 @@ def test_a_nested_pipeline_may_begin_with_passthrough():
     X, y = numbers()
     model = make_pipeline(make_pipeline("passthrough", StandardScaler()), FAST).fit(X, y)
     view = fitted_model(model)
-    assert_allclose(view.surfaces[0](view.scaled(view.reported(X))), model.decision_function(X), rtol=1e-10, atol=1e-12)
+    assert_allclose(view.surfaces[0](view.units(view.reported(X))), model.decision_function(X), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names, but StandardScaler was fitted without")  # as scikit-learn says
 @pytest.mark.parametrize("names", [None, ["p", "q", "r"]])
 def test_frames_for_a_model_without_names_are_read_by_position(names):
     X, y = numbers()
@@ -81,6 +82,7 @@ def test_frames_for_a_model_without_names_are_read_by_position(names):
     assert_allclose(scores, model.decision_function(X), rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:Skipping features without any observed values")  # dropped, as the imputer says
 @pytest.mark.parametrize("keep", [False, True])
 def test_a_constant_imputer_and_a_column_without_values(keep):
     X, y = numbers()
@@ -89,7 +91,7 @@ def test_a_constant_imputer_and_a_column_without_values(keep):
     imputer = SimpleImputer(strategy="constant", fill_value=0.5, keep_empty_features=keep)
     model = make_pipeline(imputer, FAST).fit(X, y)
     view = fitted_model(model)
-    assert_allclose(view.surfaces[0](view.scaled(view.reported(X))), model.decision_function(X), rtol=1e-10, atol=1e-12)
+    assert_allclose(view.surfaces[0](view.units(view.reported(X))), model.decision_function(X), rtol=1e-10, atol=1e-12)
 
 
 def test_codes_beyond_floating_point_are_refused():

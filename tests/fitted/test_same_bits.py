@@ -138,6 +138,7 @@ def test_of_a_baseline():
     check(QuadraticSVC().fit(X, np.arange(ROWS) % 2).decision_function, X, 9)
 
 
+@pytest.mark.filterwarnings("ignore:Found unknown categories in columns")  # the rows have some
 @pytest.mark.parametrize("name", KINDS)
 def test_of_tables_in_chunks(name):
     model, (_, table) = KINDS[name].fitted(0), KINDS[name].rows(0)

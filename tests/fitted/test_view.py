@@ -101,12 +101,12 @@ def test_limits_of_several_steps_meet_in_raw_units():
     model = make_pipeline(wide, StandardScaler(), narrow, SparseQuadraticSVC(k=4, clip=0.05)).fit(X, y)
     view = fitted_model(model)
     low, high = np.quantile(X, [0.05, 0.95], axis=0, method="inverted_cdf")
-    assert_allclose(view.caps, (low, high))
+    assert_allclose((view.units.low, view.units.high), (low, high))
     far = 40.0 + 40.0 * np.random.default_rng(1).normal(size=(500, 3))
-    assert_allclose(view.scaled(view.reported(far)), view.fitted(far), atol=1e-12)
+    assert_allclose(view.units(view.reported(far)), view.fitted(far), atol=1e-12)
     assert_array_equal(view.reported(far), far)
     loose = fitted_model(make_pipeline(wide, SparseQuadraticSVC(k=4, clip=None)).fit(X, y))
-    assert_allclose(loose.caps, (X.min(axis=0), X.max(axis=0)))
+    assert_allclose((loose.units.low, loose.units.high), (X.min(axis=0), X.max(axis=0)))
     assert fitted_model(SparseQuadraticSVC(k=4, **PLAIN).fit(X - 40.0, y)).variables[0].is_raw
 
 

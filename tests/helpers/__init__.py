@@ -10,6 +10,7 @@ from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.search.rules import NO_LIMITS
 
 LOSSES = LOSS_NAMES
@@ -39,8 +40,8 @@ def random_samples(seed, m=40, n=3, noise=0.5):
 
 def make_problem(loss, X, y, C=1.0, k=3, sample_weight=None, class_weight=(1.0, 1.0)) -> SparseProblem:
     weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    samples = LabelledSamples(X, (y > 0).astype(int), weight, np.array(class_weight, dtype=float))
-    return loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, C, k)
+    samples = LabelledSamples(X, Target((y > 0).astype(int), np.array(class_weight, dtype=float)), weight)
+    return loss_named(loss).data(samples, NO_LIMITS).problem_for(1, C, k)
 
 
 def slow_lift(X):

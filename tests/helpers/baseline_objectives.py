@@ -16,6 +16,7 @@ from quadric.baselines import (
     QuadraticSVC,
 )
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 
 MODELS = [LinearHingeSVC, QuadraticSVC, L1QuadraticSVC, LeastSquaresSVC, L1LinearSVC, L0LeastSquaresSVC]
 QUADRATIC = (QuadraticSVC, L1QuadraticSVC)
@@ -24,7 +25,7 @@ QUADRATIC = (QuadraticSVC, L1QuadraticSVC)
 def labelled(X, y, weight=None, class_weight=(1.0, 1.0)):
     """Two-class samples as the grids take them."""
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
-    return LabelledSamples(X, (y > 0).astype(int), weight, np.array(class_weight, dtype=float))
+    return LabelledSamples(X, Target((y > 0).astype(int), np.array(class_weight, dtype=float)), weight)
 
 
 def objective(model, surface, X, y, w=None, o=None):

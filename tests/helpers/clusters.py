@@ -44,7 +44,7 @@ def part(values):
 
 
 def slow_part(values):
-    time.sleep(0.3)
+    time.sleep(0.1)
     return part(values)
 
 

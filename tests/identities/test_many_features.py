@@ -9,7 +9,7 @@ from helpers import make_problem
 from quadric.geometry import lifting, products
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift
-from quadric.geometry.moments import TermStatistics
+from quadric.geometry.moments import LiftedMoments, TermStatistics
 from quadric.geometry.products import LiftedSums
 from quadric.geometry.terms import to_matrix
 from quadric.losses.base import Found
@@ -64,16 +64,15 @@ def test_sparse_rows_have_the_same_sums(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_statistics_by_products_are_those_by_lifting(seed, monkeypatch):
+def test_statistics_by_products_are_those_by_lifting(seed):
     X, w, _ = far_samples(seed)
-    by_lifting = TermStatistics.of(X, w)
-    monkeypatch.setattr(products, "MANY_TERMS", 0)
-    by_products = TermStatistics.of(X, w)
-    constant = by_lifting.constant_terms()
+    lifted, statistics = LiftedMoments.of(X, w), TermStatistics.of(X, w)
+    constant = lifted.constant_terms()
     assert constant.sum() >= 3
-    assert_array_equal(by_products.constant_terms(), constant)
-    for name in ("mean", "scatter", "absolute"):
-        assert_allclose(getattr(by_products, name)[~constant], getattr(by_lifting, name)[~constant], rtol=1e-11)
+    assert_array_equal(statistics.constant_terms(), constant)
+    expected = {"mean": lifted.mean, "scatter": np.diag(lifted.scatter), "absolute": w @ np.abs(lift(X))}
+    for name, values in expected.items():
+        assert_allclose(getattr(statistics, name)[~constant], values[~constant], rtol=1e-11)
 
 
 @pytest.mark.parametrize("repeated", [False, True])
@@ -128,10 +127,10 @@ def test_every_exchange_has_its_price(seed, monkeypatch):
     dense, wide = both(monkeypatch, X, y, C=2.0, k=4)
     support = np.sort(rng.choice(dense.n_terms, 4, replace=False))
     found = Found(support, dense.step().refit(support).value)
-    priced, table = (problem.explorer().exchanges(found, np.inf) for problem in (wide, dense))
-    assert_array_equal(priced.out, table.out)
-    assert_array_equal(priced.into, table.into)
-    assert_allclose(priced.change, table.change, rtol=1e-9, atol=1e-10 * found.value)
+    (moves, prices), (all_moves, table) = (problem.explorer().exchanges(found, np.inf) for problem in (wide, dense))
+    assert_array_equal(moves.out, all_moves.out)
+    assert_array_equal(moves.into, all_moves.into)
+    assert_allclose(prices, table, rtol=1e-9, atol=1e-10 * found.value)
 
 
 @pytest.mark.parametrize("rho", [1e-3, 10.0, 1e6])

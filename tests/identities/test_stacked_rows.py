@@ -78,7 +78,7 @@ def test_errors_are_bounded(seed):
         truth, reached = exact.squared_objective(z, x[-1]), rows.at(x)
         assert abs(reached.value - truth) <= reached.value_error
         assert truth - lowest <= rows.decrease(x) + 1e-12 * truth
-        assert rows.bracket(x)[1] <= lowest
+        assert rows.bracket(rows.at(x))[1] <= lowest
 
 
 def test_blocks_change_nothing(monkeypatch):

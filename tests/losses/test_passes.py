@@ -13,11 +13,12 @@ from quadric.losses.hinge import streamed
 from quadric.losses.hinge.near_problem import NearProblem
 from quadric.losses.hinge.split import SplitAt
 from quadric.losses.logistic import Logistic
-from quadric.losses.pass_problem import GAP, Candidates, Passes
+from quadric.losses.pass_problem import GAP, Passes
 from quadric.losses.smooth.sums import SurfaceSums, by_label, scalars_of
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory, scattered
+from quadric.samples.target import Target
 from quadric.search.rules import NO_LIMITS
 
 N_FEATURES = 4
@@ -33,20 +34,18 @@ def planted(rng, m, noise=0.6, offset=0.0):
 
 def samples_of(X, codes, sample_weight=None, class_weight=(1.0, 1.0)):
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
-    return LabelledSamples(X, codes, weight, np.array(class_weight))
+    return LabelledSamples(X, Target(codes, np.array(class_weight)), weight)
 
 
 def in_memory(samples, C, support, loss="hinge"):
-    problem = loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, C, len(support))
+    problem = loss_named(loss).data(samples, NO_LIMITS).problem_for(1, C, len(support))
     return problem.step().refit(np.searchsorted(problem.terms, support)).value
 
 
 def streamed_fit(samples, C, support, batch_rows=211, room=300, loss="hinge"):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, False, room))
-    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, len(support)).fit(
-        support
-    ), passes.count
+    return loss_named(loss).streamed(passes, survey, survey.candidates(NO_LIMITS), C, len(support)).fit(support), passes.count
 
 
 def cases():
@@ -101,14 +100,14 @@ def test_the_minimum_is_that_of_another_solver(loss):
 def stream_of(samples, C, loss, batch_rows=500, room=300):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, False, room))
-    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, len(SUPPORT))
+    return loss_named(loss).streamed(passes, survey, survey.candidates(NO_LIMITS), C, len(SUPPORT))
 
 
 @both
 def test_the_surface_reaches_its_value(loss):
     rng = np.random.default_rng(4)
     samples = samples_of(*planted(rng, 2000, offset=2.0), rng.uniform(0.5, 2.0, 2000), (1.0, 2.0))
-    problem = loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, 3.0, len(SUPPORT))
+    problem = loss_named(loss).data(samples, NO_LIMITS).problem_for(1, 3.0, len(SUPPORT))
     stream = stream_of(samples, 3.0, loss)
     fit = stream.fit(SUPPORT)
     z = np.zeros(P)

@@ -9,8 +9,10 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.moments import LabelledMoments, LiftedMoments
 from quadric.losses import loss_named
 from quadric.losses.hinge.qp import hinge_intercept
-from quadric.losses.least_squares.data import LeastSquaresData
+from quadric.losses.least_squares.data import LeastSquaresData, least_squares_data
+from quadric.losses.supports import candidates_of
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.search.decomposition import decompose
 from quadric.search.rules import NO_LIMITS
 
@@ -102,11 +104,11 @@ def test_another_k_shares_the_arrays(loss):
 def test_classes_share_the_arrays(loss):
     X = random_samples(7, m=60)[0]
     codes = np.arange(60) % 3
-    data = loss_named(loss).data.from_samples(LabelledSamples(X, codes, np.ones(60), np.ones(3)), NO_LIMITS)
-    first, second = data.one_against_rest(0, 1.0, 2), data.one_against_rest(2, 4.0, 3)
+    data = loss_named(loss).data(LabelledSamples(X, Target(codes, np.ones(3)), np.ones(60)), NO_LIMITS)
+    first, second = data.problem_for(0, 1.0, 2), data.problem_for(2, 4.0, 3)
     assert first.G is second.G
     if loss == "least_squares":  # and one eigendecomposition
-        assert second.curvature is data.one_against_rest(1, 4.0, 5).curvature
+        assert second.curvature is data.problem_for(1, 4.0, 5).curvature
     labels = np.where(codes == 2, 1.0, -1.0)
     z = np.random.default_rng(0).normal(size=second.n_terms)
     expected = slow_objective(surface_of(second, z, 0.2), X, labels, loss, 4.0)
@@ -116,12 +118,12 @@ def test_classes_share_the_arrays(loss):
 def test_merged_moments_give_the_whole_fit():
     X, y = random_samples(8, m=300, n=4)
     codes = (y > 0).astype(int)
-    whole = LeastSquaresData.from_samples(LabelledSamples(X, codes, np.ones(300), np.ones(2)), NO_LIMITS).one_against_rest(
-        1, 16.0, 4
-    )
+    whole = least_squares_data(LabelledSamples(X, Target(codes, np.ones(2)), np.ones(300)), NO_LIMITS).problem_for(1, 16.0, 4)
     parts = np.array_split(np.arange(300), 7)
     merged = [sum((LiftedMoments.of(X[p][codes[p] == c]) for p in parts), LiftedMoments.empty(4)) for c in (0, 1)]
-    streamed = LeastSquaresData(LabelledMoments.merged(merged, np.ones(2)), np.ones(2), NO_LIMITS).one_against_rest(1, 16.0, 4)
+    moments = LabelledMoments.merged(merged, np.ones(2))
+    data = LeastSquaresData(moments, candidates_of(moments.loss, NO_LIMITS))
+    streamed = data.problem_for(1, 16.0, 4)
     a, b = decompose(whole), decompose(streamed)
     assert_array_equal(a.support, b.support)
     assert_allclose(b.z, a.z, rtol=1e-10, atol=1e-12)

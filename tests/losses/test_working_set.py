@@ -27,14 +27,13 @@ def samples_of(seed, m=150, n=8, n_classes=2, noise=0.7):
 
 def problems(monkeypatch, samples, C=2.0, k=5, limits=NO_LIMITS, working=20, loss="least_squares"):
     """The same problem with a matrix of all pairs, and with working sets of a few terms."""
-    dense = loss_named(loss).data.from_samples(samples, limits).one_against_rest(1, C, k)
+    dense = loss_named(loss).data(samples, limits).problem_for(1, C, k)
     monkeypatch.setattr(products, "MANY_TERMS", 0)
-    for module in ("least_squares.problem", "wide_rows"):
-        monkeypatch.setattr(f"quadric.losses.{module}.WORKING_TERMS", working)
+    monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", working)
     for module in ("least_squares.wide", "wide_rows"):
         monkeypatch.setattr(f"quadric.losses.{module}.MOST_ENTRANTS", 3)
     monkeypatch.setattr("quadric.search.methods.MOST_PERTURBED", working)
-    wide = loss_named(loss).data.from_samples(samples, limits).one_against_rest(1, C, k)
+    wide = loss_named(loss).data(samples, limits).problem_for(1, C, k)
     return dense, wide
 
 
@@ -102,12 +101,12 @@ def test_the_decomposition_chooses_the_same_terms(seed, monkeypatch):
 def test_several_classes_and_proofs(monkeypatch):
     samples = samples_of(1, n=6, n_classes=3)
     monkeypatch.setattr(products, "MANY_TERMS", 10**9)
-    dense = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
+    dense = loss_named("least_squares").data(samples, NO_LIMITS)
     monkeypatch.setattr(products, "MANY_TERMS", 0)
-    monkeypatch.setattr("quadric.losses.least_squares.problem.WORKING_TERMS", 10)
-    wide = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
+    monkeypatch.setattr("quadric.losses.base.WORKING_TERMS", 10)
+    wide = loss_named("least_squares").data(samples, NO_LIMITS)
     for positive in range(3):
-        results = [search(data.one_against_rest(positive, 4.0, 3), "exact", SearchOptions()) for data in (dense, wide)]
+        results = [search(data.problem_for(positive, 4.0, 3), "exact", SearchOptions()) for data in (dense, wide)]
         assert_array_equal(results[1].support, results[0].support)
         assert results[1].lower_bound == pytest.approx(results[0].lower_bound, rel=1e-8)
         assert results[1].status == results[0].status == "optimal"
@@ -119,7 +118,7 @@ def test_paths_and_short_searches(monkeypatch):
     results = []
     for many in (10**9, 0):
         monkeypatch.setattr(products, "MANY_TERMS", many)
-        data = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
+        data = loss_named("least_squares").data(samples, NO_LIMITS)
         quick = QuickSearch(samples, {"quadratic": Dictionary(NO_LIMITS, ks)})
         results.append((trace_path(data, 1, Cs, ks), quick.path("quadratic", "least_squares", 1, Cs, ks)))
     (path, short), (wide_path, wide_short) = results
@@ -131,8 +130,8 @@ def test_paths_and_short_searches(monkeypatch):
 def test_the_order_of_the_samples_does_not_matter(monkeypatch):
     samples = samples_of(3)
     _, wide = problems(monkeypatch, samples)
-    shuffled = samples.part(np.random.default_rng(0).permutation(len(samples.codes)))
-    other = loss_named("least_squares").data.from_samples(shuffled, NO_LIMITS).one_against_rest(1, 2.0, 5)
+    shuffled = samples.part(np.random.default_rng(0).permutation(len(samples.target.codes)))
+    other = loss_named("least_squares").data(shuffled, NO_LIMITS).problem_for(1, 2.0, 5)
     first, second = (search(problem, "best", SearchOptions()) for problem in (wide, other))
     assert_array_equal(first.support, second.support)
     assert first.objective == pytest.approx(second.objective, rel=1e-11)
@@ -194,7 +193,7 @@ def test_decompositions_proofs_paths_and_ties(loss, monkeypatch):
     support = results[0].support
     swaps = [{(swap.out, swap.into) for swap in near_ties(problem, support, 0.02).swaps} for problem in (dense, wide)]
     assert swaps[1] == swaps[0]
-    data = loss_named(loss).data.from_samples(samples, limits)
+    data = loss_named(loss).data(samples, limits)
     for method in ("pd", "best"):
         path = trace_path(data, 1, np.array([2.0]), np.array([1, 2]), method=method)
         assert path.objective[0, 1] == pytest.approx(results[0].objective, rel=0.02)

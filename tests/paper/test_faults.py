@@ -7,6 +7,7 @@ from helpers import PLAIN, random_samples
 from quadric import SparseQuadraticSVC
 from quadric.paper.faults import FAULTS, _largest_of_columns, faulty_decisions
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 
 CS = [0.25, 16.0]
 
@@ -14,7 +15,7 @@ CS = [0.25, 16.0]
 @pytest.fixture(scope="module")
 def data():
     X, y = random_samples(5, m=80, n=4)
-    return LabelledSamples(X, (y > 0).astype(int), np.ones(len(y)), np.ones(2)), X[:20] + 0.1
+    return LabelledSamples(X, Target((y > 0).astype(int), np.ones(2)), np.ones(len(y))), X[:20] + 0.1
 
 
 def decisions(data, fault, ks):
@@ -25,7 +26,7 @@ def test_without_a_fault_the_full_budget_gives_the_dense_fit(data):
     samples, X = data
     ours = decisions(data, "none", [14])
     for i, C in enumerate(CS):
-        model = SparseQuadraticSVC(k=14, C=C, loss="least_squares", **PLAIN).fit(samples.X, samples.codes)
+        model = SparseQuadraticSVC(k=14, C=C, loss="least_squares", **PLAIN).fit(samples.X, samples.target.codes)
         assert np.allclose(ours[0, i], model.decision_function(X), atol=1e-8)
 
 
@@ -35,7 +36,9 @@ def test_without_a_fault_the_supports_are_those_of_plain_sweeps(data):
     same = 0
     for row, k in enumerate([3, 6]):
         for i, C in enumerate(CS):
-            model = SparseQuadraticSVC(k=k, C=C, loss="least_squares", method="pd", **PLAIN).fit(samples.X, samples.codes)
+            model = SparseQuadraticSVC(k=k, C=C, loss="least_squares", method="pd", **PLAIN).fit(
+                samples.X, samples.target.codes
+            )
             same += np.allclose(ours[row, i], model.decision_function(X), atol=1e-6)
     assert same >= 3
 

@@ -19,6 +19,7 @@ from quadric.datasets import load
 from quadric.paper.models import MODELS, PUBLISHED_MODELS, budgets
 from quadric.paper.protocol import Split
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.samples.units import Units
 
 ESTIMATORS = {
@@ -74,7 +75,7 @@ def parts():
     train, test = Split(0).parts(len(data.y), 0)
     standardise = Units.of(data.X[train], np.ones(len(train)), standardize=True, clip=None)
     X, y = standardise(data.X[train]), data.y[train]
-    return LabelledSamples(X, y, np.ones(len(y)), np.ones(3)), standardise(data.X[test])
+    return LabelledSamples(X, Target(y, np.ones(3)), np.ones(len(y))), standardise(data.X[test])
 
 
 @pytest.mark.parametrize("key", PUBLISHED_MODELS)
@@ -86,6 +87,6 @@ def test_a_cell_is_a_fit_of_its_model(key, parts):
     assert decisions.shape == (len(cells), 3, len(X))
     for cell in (0, len(cells) // 2, len(cells) - 1):
         parameters = {name: int(value) if name == "k" else value for name, value in cells[cell].items()}
-        fitted = ESTIMATORS[key](**parameters).fit(samples.X, samples.codes)
+        fitted = ESTIMATORS[key](**parameters).fit(samples.X, samples.target.codes)
         scale = 1.0 + np.abs(decisions[cell]).max()
         assert np.abs(decisions[cell].T - fitted.decision_function(X)).max() < 1e-4 * scale

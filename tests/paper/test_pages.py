@@ -27,11 +27,11 @@ from quadric.paper.claims import (
 )
 from quadric.paper.experiments import Plan, pattern_tasks
 from quadric.paper.figures import FIGURES, coefficients
-from quadric.paper.page import gather, page, reproduction, write_everything
+from quadric.paper.page import DOCUMENTATION, gather, rendered, write_everything
 from quadric.paper.protocol import OUTER_SPLITS, splits_of
 from quadric.paper.results import is_within, outliers, published, table_cells, trend
 from quadric.paper.store import Store, StoreError
-from quadric.paper.tables import Entry, TextTable, latex_escaped, result_table
+from quadric.paper.tables import TextTable, latex_escaped, result_table
 from quadric.paper.tasks import Task, grid_cells
 
 IDENTITY = {"version": "1", "protocol": "nested", "seed": 0}
@@ -80,7 +80,7 @@ def test_cells_hold_both_readings_and_the_papers_figures(plan, store):
 def test_a_missing_row_leaves_its_cell_empty(plan, tmp_path):
     cell = table_cells(plan, Store(tmp_path / "empty", IDENTITY), "table2")[0][0]
     assert (cell.ours, cell.nested, cell.deviations) == (None, None, {})
-    assert result_table(plan, Store(tmp_path / "empty", IDENTITY), "table2").rows[0][2].text == "not computed"
+    assert result_table(plan, Store(tmp_path / "empty", IDENTITY), "table2").rows[0][2] == "not computed"
 
 
 def test_private_data_say_so():
@@ -92,9 +92,9 @@ def test_private_data_say_so():
 def test_the_best_of_a_data_set_is_bold_and_only_it(plan, store):
     table = result_table(plan, store, "table2")
     best = 3 + len(grid_cells("ls-l0-qsvm", "iris")) - 1 + 2
-    bold = [line for line in table.rows if line[2].bold]
-    assert [line[1].text for line in bold] == ["l0-QSVM"]
-    assert bold[0][2].text.startswith(f"{best + 2:.2f}")
+    bold = [line for line in table.rows if line[2].startswith("**")]
+    assert [line[1] for line in bold] == ["l0-QSVM"]
+    assert bold[0][2].startswith(f"**{best + 2:.2f}")
 
 
 def test_the_best_accuracy_and_the_best_f1_are_bold_each_for_itself(plan, tmp_path):
@@ -103,9 +103,9 @@ def test_the_best_accuracy_and_the_best_f1_are_bold_each_for_itself(plan, tmp_pa
         add_constant_cells(store, model, "iris", accuracy, f1)
     table = result_table(plan, store, "table2")
     places = [table.header.index(name) for name in ("acc ours", "F1 ours")]
-    bold = [[line[1].text for line in table.rows if line[place].bold] for place in places]
+    bold = [[line[1] for line in table.rows if line[place].startswith("**")] for place in places]
     assert bold == [["LS-SVM", "LS-l0-QSVM"], ["l0-QSVM"]]
-    assert sum(entry.bold for line in table.rows for entry in line) == 3
+    assert sum(text.startswith("**") for line in table.rows for text in line) == 3
     assert "the best accuracy and the best F1" in table.caption
 
 
@@ -129,7 +129,7 @@ def test_outliers_are_outside_in_accuracy_or_f1_and_say_which(tmp_path):
     found = outliers(plan, store)
     assert [(cell.model, figures) for cell, figures, _ in found] == [("l0-qsvm", ("F1",)), ("ls-l0-qsvm", ("accuracy", "F1"))]
     assert "predicts everything negative" in found[0][2]
-    text = reproduction(gather(plan, store, "quadric paper"))
+    text = rendered(DOCUMENTATION, gather(plan, store, "quadric paper"))
     assert "- l0-QSVM on haberman: F1 0.00 against 19.11 ± 13.18 (-1.45 deviations): cells are chosen by accuracy" in text
     assert "- LS-l0-QSVM on haberman: accuracy 99.00 against" in text
 
@@ -142,13 +142,13 @@ def test_a_whole_number_of_deviations_is_within_whatever_the_last_bits_say():
     assert is_within((paper.accuracy_mean - paper.accuracy_std - paper.accuracy_mean) / paper.accuracy_std, 1.0)
 
 
-def test_a_table_is_the_same_in_every_format():
-    table = TextTable("t", "a caption", ("a|b", "x_y"), ((Entry("1 & 2", bold=True), Entry("<3>")),))
-    assert list(csv.reader(io.StringIO(table.csv()))) == [["a|b", "x_y"], ["1 & 2", "<3>"]]
-    assert table.markdown() == "| a\\|b | x_y |\n| --- | --- |\n| **1 & 2** | <3> |\n"
-    assert r"\textbf{1 \& 2} & <3> \\" in table.latex()
-    assert "<strong>1 &amp; 2</strong>" in table.html()
-    assert "&lt;3&gt;" in table.html()
+def test_a_table_is_the_same_in_every_format(plan, store):
+    table = TextTable("t", "a caption", ("a|b", "x_y"), [("<3>", "**1 & 2**")])
+    assert list(csv.reader(io.StringIO(table.csv()))) == [["a|b", "x_y"], ["<3>", "1 & 2"]]
+    assert table.markdown() == "| a\\|b | x_y |\n| --- | --- |\n| <3> | **1 & 2** |\n"
+    assert r"<3> & \textbf{1 \& 2} \\" in table.latex()
+    page = rendered("index.html", gather(plan, store, "quadric paper") | {"tables": [table]})
+    assert '<tr><th scope="row">&lt;3&gt;</th><td><strong>1 &amp; 2</strong></td></tr>' in page
     assert latex_escaped("50% of a_b ± c") == r"50\% of a\_b $\pm$ c"
 
 
@@ -271,7 +271,7 @@ class Tags(HTMLParser):
 
 def test_the_page_is_whole_and_fetches_nothing(plan, store, tmp_path):
     findings = gather(plan, store, "quadric paper")
-    text = page(findings)
+    text = rendered("index.html", findings)
     tags = Tags()
     tags.feed(text)
     assert tags.scripts == 0
@@ -282,18 +282,18 @@ def test_the_page_is_whole_and_fetches_nothing(plan, store, tmp_path):
 
 def test_the_setting_says_how_ties_are_decided_and_where_a_grid_is_shorter(store):
     both = gather(Plan.of(["table2"], [], [], method="both"), store, "quadric paper")
-    for text in (reproduction(both), page(both)):
+    for text in (rendered(DOCUMENTATION, both), rendered("index.html", both)):
         assert "equal means go to the smaller k" in text
         assert "LS-SVM and l1-SVM to the larger C" in text
         assert "only up to k = 62 on CTG" in text
-    assert "only up to k" not in reproduction(gather(Plan.of(["table2"]), store, "quadric paper"))
+    assert "only up to k" not in rendered(DOCUMENTATION, gather(Plan.of(["table2"]), store, "quadric paper"))
 
 
 def test_times_are_summed_by_protocol_and_method(store, tmp_path, plan):
     """20 s a model and 5 outer folds of 2 s; 25 inner ones are apart, and so are the best terms."""
     store.add(row(Task("grid", "iris", "l0-qsvm-best", OUTER_SPLITS[0]), [1.0]), 9.0, 600.0)
     store.add_run(pieces=91, elapsed=330.0, n_jobs=2)
-    text = reproduction(gather(plan, Store(tmp_path, IDENTITY), "quadric paper"))
+    text = rendered(DOCUMENTATION, gather(plan, Store(tmp_path, IDENTITY), "quadric paper"))
     lines = text[text.index("## Time") :].splitlines()
     detail = "(LS-SVM {0} s, l0-QSVM {0} s, LS-l0-QSVM {0} s)"
     assert f"- the paper's protocol, method pd: 30 s, about 0.2 min on two free cores {detail.format('10.0')}" in lines
@@ -305,8 +305,8 @@ def test_times_are_summed_by_protocol_and_method(store, tmp_path, plan):
 
 def test_figures_on_one_page_share_no_ids(store, plan):
     svg = '<?xml version="1.0"?><svg><defs><path id="a"/></defs><use xlink:href="#a" clip-path="url(#a)"/></svg>'
-    findings = replace(gather(plan, store, "quadric paper"), figures={"One": ("figure1", svg), "Two": ("figure2", svg)})
-    text = page(findings)
+    figures = {"One": ("figure1", svg), "Two": ("figure2", svg)}
+    text = rendered("index.html", gather(plan, store, "quadric paper") | {"figures": figures})
     assert Counter(re.findall(r'\bid="([^"]+)"', text)).most_common(1)[0][1] == 1
     for name in ("figure1", "figure2"):
         assert f'<path id="{name}-a"/></defs><use xlink:href="#{name}-a" clip-path="url(#{name}-a)"/>' in text
@@ -314,16 +314,16 @@ def test_figures_on_one_page_share_no_ids(store, plan):
 
 def test_a_folder_that_cannot_be_written_to_is_one_clear_line(plan, store, tmp_path):
     with pytest.raises(StoreError, match=r"cannot write .*gone.table2.csv: No such file.*finished rows are kept, run again"):
-        write_everything(gather(plan, store, "quadric paper"), store, tmp_path / "gone")
+        write_everything(gather(plan, store, "quadric paper"), tmp_path / "gone")
 
 
 def test_everything_is_written_and_repeats(plan, store, tmp_path):
     findings = gather(plan, store, "quadric paper")
     folder = tmp_path / "out"
     folder.mkdir()
-    names = {path.name for path in write_everything(findings, store, folder)}
+    names = {path.name for path in write_everything(findings, folder)}
     assert {"table2.csv", "table2.md", "table2.tex", "cells.csv", "index.html", "reproduction.md"} <= names
-    assert (folder / "reproduction.md").read_text() == reproduction(findings)
+    assert (folder / "reproduction.md").read_text() == rendered(DOCUMENTATION, findings)
     rows = list(csv.DictReader(io.StringIO((folder / "cells.csv").read_text())))
     assert {line["model"] for line in rows} == set(MODELS)
     assert float(rows[0]["nested_accuracy_mean"]) == pytest.approx(12.0)

@@ -9,9 +9,9 @@ from sklearn.preprocessing import StandardScaler
 from quadric.paper.protocol import (
     INNER_SPLITS,
     OUTER_SPLITS,
-    GridScores,
     Split,
     best_cell,
+    grid_scores,
     nested_reading,
     paper_reading,
     splits_of,
@@ -50,18 +50,18 @@ def test_scores_are_scikit_learns(n_classes):
     decisions = rng.normal(size=(30, 1 if n_classes == 2 else 3, 25))
     decisions[0] = -1.0  # a class that is never predicted
     codes = rng.integers(n_classes, size=25)
-    scores = GridScores.of(decisions, codes)
+    scores = grid_scores(decisions, codes)
     for cell, values in enumerate(decisions):
         predicted = (values[0] > 0).astype(int) if n_classes == 2 else values.argmax(axis=0)
         average = "binary" if n_classes == 2 else "macro"
         labels = None if n_classes == 2 else range(3)
         expected = f1_score(codes, predicted, average=average, labels=labels, zero_division=0.0)
-        assert scores.accuracy[cell] == pytest.approx(100 * accuracy_score(codes, predicted))
-        assert scores.f1[cell] == pytest.approx(100 * expected)
+        assert scores[0, cell] == pytest.approx(100 * accuracy_score(codes, predicted))
+        assert scores[1, cell] == pytest.approx(100 * expected)
 
 
 def scores_of(*rows):
-    return [GridScores(np.array(row, dtype=float), np.array(row, dtype=float) / 2) for row in rows]
+    return [np.array([row, np.array(row) / 2]) for row in rows]
 
 
 def test_equal_means_go_to_the_first_cell_whatever_the_order_of_the_sums():

@@ -210,27 +210,27 @@ def test_objective_and_bound_are_drawn_over_k_and_proofs_are_told():
     ks = [view.k for view in ordinary()[3].views]
     summary = proved_at(ordinary()[3], ks[:2])
     figure = objective(summary.views, summary.k)
-    (band,) = [shape for shape in figure.shapes if shape["attributes"].get("class") == "band"]
+    (band,) = [shape for shape in figure["shapes"] if shape["attributes"].get("class") == "band"]
     corners = [tuple(map(float, corner.split(","))) for corner in band["attributes"]["points"].split()]
     upper, lower = corners[: len(ks) - 1], corners[: len(ks) - 2 : -1]
-    np.testing.assert_allclose(upper, figure.places[:-1], atol=0.051)
+    np.testing.assert_allclose(upper, figure["places"][:-1], atol=0.051)
     assert [x for x, _ in lower] == [x for x, _ in upper]
     bounds = [view.certificate.lower_bound for view in summary.views[:-1]]
-    heights = np.polyfit([view.certificate.objective for view in summary.views], [y for _, y in figure.places], 1)
+    heights = np.polyfit([view.certificate.objective for view in summary.views], [y for _, y in figure["places"]], 1)
     np.testing.assert_allclose([y for _, y in lower], np.polyval(heights, bounds), atol=0.051)
-    rings = [shape for shape in figure.shapes if shape["attributes"].get("class") == "mark proved"]
+    rings = [shape for shape in figure["shapes"] if shape["attributes"].get("class") == "mark proved"]
     assert [ring["title"] for ring in rings] == [f"k = {k}: proved best" for k in ks[:2]]
     np.testing.assert_allclose(
-        [float(ring["attributes"]["cx"]) for ring in rings], [x for x, _ in figure.places[:2]], atol=0.051
+        [float(ring["attributes"]["cx"]) for ring in rings], [x for x, _ in figure["places"][:2]], atol=0.051
     )
-    assert ("mark proved", "proved best") in figure.legend
+    assert ("mark proved", "proved best") in figure["legend"]
     (block,) = re.findall(r'<script type="application/json" id="stops">(.*?)</script>', render(summary))
     gaps = [stop["facts"][4] for stop in json.loads(block)]
     assert [gap == "proved best" for gap in gaps] == [k in ks[:2] for k in ks]
     assert gaps[-1] == "not known"
     assert [stop["status"].endswith(", proved best.") for stop in json.loads(block)] == [k in ks[:2] for k in ks]
     unproved = objective(ordinary()[3].views, summary.k)
-    assert "proved best" not in dict(unproved.legend).values()
+    assert "proved best" not in dict(unproved["legend"]).values()
 
 
 def test_more_classes_say_what_is_absent_and_have_no_slider():
@@ -260,10 +260,10 @@ def test_the_short_answer_is_the_accuracy_of_the_calibrated_decisions():
         summary = summarise(model, X, y, cv=3, n_boot=0)
         elements = Elements(render(summary))
         answers = [item["text"] for item in elements.named("p") if item["attributes"].get("class") == "answer"]
-        assert answers[1] == percent(summary.measures[0].out_of_fold)
+        assert answers[1] == percent(summary.measures[0]["out_of_fold"])
         texts = [item["text"] for item in elements.named("p") if wins in item["text"]]
         assert len(texts) == 2
-    assert summary.measures[0].out_of_fold == pytest.approx(summary.cross_validation.mean[0], rel=1e-14)
+    assert summary.measures[0]["out_of_fold"] == pytest.approx(summary.cross_validation.mean[0], rel=1e-14)
     assert "before calibration" not in render(summary)
 
 

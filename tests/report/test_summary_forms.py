@@ -112,7 +112,7 @@ def test_columns_that_are_scaled_by_a_column_transformer_are_so_in_every_fold(mi
     model, X, labels = mixed
     summary = summarise(model, X, labels, **QUICK)
     left_out = cross_val_predict(model[-1], model[:-1].transform(X), labels, cv=2, method="decision_function")
-    values = {measure.name: measure.out_of_fold for measure in summary.measures}
+    values = {measure["name"]: measure["out_of_fold"] for measure in summary.measures}
     assert_allclose(values["AUC"], roc_auc_score(labels == "paid", left_out), rtol=1e-12)
     assert_allclose(values["Accuracy"], np.mean((left_out > 0) == (labels == "paid")), rtol=1e-14)
     assert summary.classes == ("lost", "paid")
@@ -124,11 +124,11 @@ def test_what_a_slice_holds_is_what_it_says_where_values_are_missing(mixed):
     summary = summarise(model, X, labels, **QUICK)
     assert summary.slices
     for picture in summary.slices:
-        held, names = dict(picture.held), [summary.features[j].column for j in (picture.first, picture.second)]
+        held, names = dict(picture["held"]), [summary.features[j].column for j in (picture["first"], picture["second"])]
         row = {name: float(text) if name != "home" else text for name, text in held.items()}
-        row |= {names[0]: picture.x[3], names[1]: picture.y[7]}
+        row |= {names[0]: picture["x"][3], names[1]: picture["y"][7]}
         frame = pd.DataFrame({name: [row.get(name, X[name].dropna().iloc[0])] for name in X})
-        assert_allclose(picture.values[7][3], model.decision_function(frame)[0], rtol=1e-4, atol=1e-4)
+        assert_allclose(picture["values"][7][3], model.decision_function(frame)[0], rtol=1e-4, atol=1e-4)
 
 
 def test_columns_of_an_array_that_a_model_drops_are_not_missed(numbers):
@@ -226,9 +226,9 @@ def test_more_classes_have_an_equation_each_and_say_what_is_absent():
         assert all(row.inclusion is not None for row in surface.terms)
     assert {chapter for chapter, _ in summary.absent} == {"path", "performance", "slices", "cases"}
     assert all("has 3" in reason for _, reason in summary.absent)
-    assert summary.measures[0].fitted == model.score(X, y)
+    assert summary.measures[0]["fitted"] == model.score(X, y)
     assert np.sum(summary.confusion) == len(y)
-    assert_allclose(summary.measures[0].out_of_fold, np.trace(summary.confusion) / len(y))
+    assert_allclose(summary.measures[0]["out_of_fold"], np.trace(summary.confusion) / len(y))
     assert summary.views == ()
     assert summary.performance is None
 
@@ -352,7 +352,7 @@ def test_a_calibration_without_a_cutoff_leaves_out_what_needs_one():
     table, y = loans()
     model = CalibratedModel.from_parts(quick_pipeline(table, y), [SigmoidCalibration(1e-9, 3.0)])
     summary = summarise(model, table, y, rows=(1,), **QUICK)
-    assert summary.performance.cutoff is None
+    assert summary.performance["cutoff"] is None
     assert summary.confusion[0][1] == summary.confusion[1][1] == 0
     assert summary.cases[0].changes == ()
     assert "never crosses the cut-off" in dict(summary.absent)["slices"]
@@ -361,7 +361,7 @@ def test_a_calibration_without_a_cutoff_leaves_out_what_needs_one():
 def test_one_half_at_zero_is_a_cutoff_of_zero():
     table, y = loans()
     model = CalibratedModel.from_parts(quick_pipeline(table, y), [SigmoidCalibration(-0.7, 0.0)])
-    assert summarise(model, table, y, **QUICK).performance.cutoff == 0.0
+    assert summarise(model, table, y, **QUICK).performance["cutoff"] == 0.0
 
 
 def test_stops_reach_twice_k_and_hold_the_models_own():
@@ -390,7 +390,7 @@ def test_a_model_that_depends_on_nothing_has_a_summary():
     summary = summarise(model, X, y, ks=(1,), cv=2, n_boot=0)
     assert (summary.slices, summary.cases) == ((), ())
     assert summary.surfaces[0].importances == ()
-    assert {measure.name: measure.fitted for measure in summary.measures}["AUC"] == 0.5
+    assert {measure["name"]: measure["fitted"] for measure in summary.measures}["AUC"] == 0.5
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_cross_validation_is_that_of_the_estimator(case):
 
 def test_measures_left_out_are_those_of_scikit_learns_folds(case, left_out):
     _, _, y, summary, _ = case
-    values = {measure.name: measure.out_of_fold for measure in summary.measures}
+    values = {measure["name"]: measure["out_of_fold"] for measure in summary.measures}
     decided = left_out > 0
     assert_allclose(values["Accuracy"], np.mean(decided == (y == 1)), rtol=1e-14)
     assert_allclose(values["AUC"], roc_auc_score(y, left_out), rtol=1e-12)
@@ -160,29 +160,29 @@ def test_measures_left_out_are_those_of_scikit_learns_folds(case, left_out):
 
 def test_measures_as_fitted_are_those_of_the_model(case):
     model, table, y, summary, _ = case
-    values = {measure.name: measure.fitted for measure in summary.measures}
+    values = {measure["name"]: measure["fitted"] for measure in summary.measures}
     assert_allclose(values["Accuracy"], model.score(table, y), rtol=1e-14)
     assert_allclose(values["AUC"], roc_auc_score(y, model.decision_function(table)), rtol=1e-12)
 
 
 def test_curves_agree_with_their_measures(case, left_out):
     _, _, y, summary, _ = case
-    measures = {measure.name: measure for measure in summary.measures}
-    curves = summary.performance.fitted_roc, summary.performance.roc
-    for curve, area in zip(curves, (measures["AUC"].fitted, measures["AUC"].out_of_fold), strict=True):
+    measures = {measure["name"]: measure for measure in summary.measures}
+    curves = summary.performance["fitted_roc"], summary.performance["roc"]
+    for curve, area in zip(curves, (measures["AUC"]["fitted"], measures["AUC"]["out_of_fold"]), strict=True):
         x, y_values = np.transpose(curve)
         assert_allclose(np.trapezoid(y_values, x), area, rtol=1e-12)
     parts = summary.performance
-    assert_allclose(parts.ks, measures["KS"].out_of_fold, rtol=1e-12)
-    at = parts.levels.index(parts.ks_score)
-    assert_allclose(parts.event_shares[at], np.mean(left_out[y == 1] <= parts.ks_score + 1e-9), atol=1e-14)
-    assert_allclose(parts.other_shares[at], np.mean(left_out[y == 0] <= parts.ks_score + 1e-9), atol=1e-14)
-    assert parts.ks == abs(parts.event_shares[at] - parts.other_shares[at])
+    assert_allclose(parts["ks"], measures["KS"]["out_of_fold"], rtol=1e-12)
+    at = parts["levels"].index(parts["ks_score"])
+    assert_allclose(parts["event_shares"][at], np.mean(left_out[y == 1] <= parts["ks_score"] + 1e-9), atol=1e-14)
+    assert_allclose(parts["other_shares"][at], np.mean(left_out[y == 0] <= parts["ks_score"] + 1e-9), atol=1e-14)
+    assert parts["ks"] == abs(parts["event_shares"][at] - parts["other_shares"][at])
 
 
 def test_bins_hold_every_sample_once_with_wilsons_interval(case, left_out):
     _, _, y, summary, _ = case
-    bins = summary.performance.bins
+    bins = summary.performance["bins"]
     order = np.sort(left_out)
     assert sum(bin_["count"] for bin_ in bins) == len(y)
     start = 0
@@ -194,10 +194,10 @@ def test_bins_hold_every_sample_once_with_wilsons_interval(case, left_out):
         interval = binomtest(int(y[inside].sum()), bin_["count"]).proportion_ci(method="wilson")
         assert_allclose([bin_["low"], bin_["high"]], [interval.low, interval.high], atol=1e-12)
     assert not summary.has_probabilities
-    assert sum(row["count"] for row in summary.performance.gains) == len(y)
-    assert sum(row["events"] for row in summary.performance.gains) == y.sum()
-    assert summary.performance.gains[-1]["capture"] == 1.0
-    assert (sum(summary.performance.event_counts), sum(summary.performance.other_counts)) == (y.sum(), (1 - y).sum())
+    assert sum(row["count"] for row in summary.performance["gains"]) == len(y)
+    assert sum(row["events"] for row in summary.performance["gains"]) == y.sum()
+    assert summary.performance["gains"][-1]["capture"] == 1.0
+    assert (sum(summary.performance["event_counts"]), sum(summary.performance["other_counts"])) == (y.sum(), (1 - y).sum())
 
 
 def test_stability_stands_beside_its_term(case):
@@ -253,16 +253,18 @@ def test_directions_are_the_extremes_of_the_derivative_over_the_corners_of_the_b
     slopes = surface.gradient(corners) / model[1].scale_
     assert summary.surfaces[0].directions
     for direction in summary.surfaces[0].directions:
-        j = direction.feature
-        assert_allclose([direction.lowest, direction.highest], [slopes[:, j].min(), slopes[:, j].max()], rtol=1e-10, atol=1e-14)
+        j = direction["feature"]
+        assert_allclose(
+            [direction["lowest"], direction["highest"]], [slopes[:, j].min(), slopes[:, j].max()], rtol=1e-10, atol=1e-14
+        )
         expected = "increasing" if slopes[:, j].min() >= 0 else "decreasing" if slopes[:, j].max() <= 0 else "changes sign"
-        assert direction.verdict == expected
-        assert_allclose(direction.rising, np.mean(surface.gradient(U)[:, j] > 0))
+        assert direction["verdict"] == expected
+        assert_allclose(direction["rising"], np.mean(surface.gradient(U)[:, j] > 0))
         step = np.zeros(V.shape[1])
         step[j] = 1e-5 * model[1].scale_[j]
         rise = surface(model[1].transform(V + step)) - surface(model[1].transform(V - step))
-        assert (rise / (2 * step[j]) >= direction.lowest - 1e-6).all()
-        assert (rise / (2 * step[j]) <= direction.highest + 1e-6).all()
+        assert (rise / (2 * step[j]) >= direction["lowest"] - 1e-6).all()
+        assert (rise / (2 * step[j]) <= direction["highest"] + 1e-6).all()
 
 
 def test_the_centre_is_where_the_gradient_vanishes():
@@ -289,27 +291,27 @@ def test_slices_are_the_models_scores_with_all_else_held(case):
     V, _ = features_of(model, table)
     assert summary.slices
     for picture in summary.slices:
-        names = [summary.features[j].column for j in (picture.first, picture.second)]
-        held = dict(picture.held)
+        names = [summary.features[j].column for j in (picture["first"], picture["second"])]
+        held = dict(picture["held"])
         assert held.get("home", "own") == "own"
         for i, j in ((0, 0), (7, 33), (40, 40)):
             row = {name: [float(value) if name != "home" else value] for name, value in held.items()}
-            row |= {names[0]: [picture.x[j]], names[1]: [picture.y[i]]}
+            row |= {names[0]: [picture["x"][j]], names[1]: [picture["y"][i]]}
             row = {name: row.get(name, [table[name][0]]) for name in table.names}  # columns that the model does not use
-            assert_allclose(picture.values[i][j], model.decision_function(row)[0], rtol=1e-5, atol=1e-5)
-        drawn = {*picture.events, *picture.others}
-        assert drawn <= set(map(tuple, V[:, [picture.first, picture.second]].tolist()))
-        chosen = V[y == 1][:, [picture.first, picture.second]].tolist()
-        assert set(picture.events) <= set(map(tuple, chosen))
+            assert_allclose(picture["values"][i][j], model.decision_function(row)[0], rtol=1e-5, atol=1e-5)
+        drawn = {*picture["events"], *picture["others"]}
+        assert drawn <= set(map(tuple, V[:, [picture["first"], picture["second"]]].tolist()))
+        chosen = V[y == 1][:, [picture["first"], picture["second"]]].tolist()
+        assert set(picture["events"]) <= set(map(tuple, chosen))
 
 
 def test_boundary_pieces_lie_where_the_score_is_zero(case):
     summary = case[3]
-    picture = next(picture for picture in summary.slices if picture.boundary)
-    values = np.array(picture.values)
+    picture = next(picture for picture in summary.slices if picture["boundary"])
+    values = np.array(picture["values"])
     fine = np.abs(values).max() / 200
-    x, y = np.array(picture.x), np.array(picture.y)
-    for x0, y0, x1, y1 in picture.boundary:
+    x, y = np.array(picture["x"]), np.array(picture["y"])
+    for x0, y0, x1, y1 in picture["boundary"]:
         for px, py in ((x0, y0), (x1, y1)):
             i, j = np.searchsorted(y, py) - 1, np.searchsorted(x, px) - 1
             block = values[max(i, 0) : i + 2, max(j, 0) : j + 2]
@@ -362,14 +364,14 @@ def test_a_calibrated_model_is_judged_by_its_probabilities():
     pipeline = make_pipeline(StandardScaler(), SparseQuadraticSVC(5, 16.0, loss="hinge", method="pd", **PLAIN))
     scores = cross_val_predict(pipeline, V, y, cv=StratifiedKFold(FOLDS), method="decision_function")
     probability = model.calibrators_[0](scores)
-    values = {measure.name: measure for measure in summary.measures}
-    assert_allclose(values["Brier score"].out_of_fold, brier_score_loss(y, probability), rtol=1e-10)
-    assert_allclose(values["Accuracy"].out_of_fold, np.mean((probability > 0.5) == y), rtol=1e-14)
-    assert_allclose(summary.cross_validation.mean, [values["Accuracy"].out_of_fold], rtol=1e-14)
-    assert np.mean((scores > 0.0) == y) != values["Accuracy"].out_of_fold
-    assert_allclose(values["Accuracy"].fitted, model.score(table, y), rtol=1e-14)
+    values = {measure["name"]: measure for measure in summary.measures}
+    assert_allclose(values["Brier score"]["out_of_fold"], brier_score_loss(y, probability), rtol=1e-10)
+    assert_allclose(values["Accuracy"]["out_of_fold"], np.mean((probability > 0.5) == y), rtol=1e-14)
+    assert_allclose(summary.cross_validation.mean, [values["Accuracy"]["out_of_fold"]], rtol=1e-14)
+    assert np.mean((scores > 0.0) == y) != values["Accuracy"]["out_of_fold"]
+    assert_allclose(values["Accuracy"]["fitted"], model.score(table, y), rtol=1e-14)
     assert summary.has_probabilities
-    assert_allclose(model.calibrators_[0](np.array([summary.performance.cutoff]))[0], 0.5, atol=1e-9)
+    assert_allclose(model.calibrators_[0](np.array([summary.performance["cutoff"]]))[0], 0.5, atol=1e-9)
     assert_allclose(summary.cases[0].probability, model.predict_proba(table)[5, 1], rtol=1e-12)
     assert [explained.row for explained in summary.cases] == [5]
 
@@ -384,7 +386,7 @@ def test_out_of_fold_predictions_of_more_classes_follow_the_calibration():
     decided = np.argmax(chances, axis=0)
     assert (decided != scores.argmax(axis=1)).any()
     assert np.array_equal(summary.confusion, confusion_matrix(y, decided))
-    assert_allclose(summary.measures[0].out_of_fold, np.mean(decided == y), rtol=1e-14)
+    assert_allclose(summary.measures[0]["out_of_fold"], np.mean(decided == y), rtol=1e-14)
 
 
 def test_equal_seeds_give_equal_summaries_but_for_time(case):

@@ -13,6 +13,7 @@ from quadric.certificate import TOLERANCE
 from quadric.errors import BoundWarning
 from quadric.losses.hinge import LOSS
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.search.rules import NO_LIMITS
 
 BLOCKS = 10
@@ -27,8 +28,8 @@ def fitted(dirty, method):
 
 def candidates(dirty):
     """Terms that the library chooses from: those that vary."""
-    samples = LabelledSamples(dirty.X, (dirty.y > 0).astype(int), np.ones(len(dirty.y)), np.ones(2))
-    return LOSS.data.from_samples(samples, NO_LIMITS).one_against_rest(1, dirty.C, dirty.k).terms
+    samples = LabelledSamples(dirty.X, Target((dirty.y > 0).astype(int), np.ones(2)), np.ones(len(dirty.y)))
+    return LOSS.data(samples, NO_LIMITS).problem_for(1, dirty.C, dirty.k).terms
 
 
 def check_surface(reference, terms, model):

@@ -135,7 +135,7 @@ COMMANDS = {
 }
 LEARNING = ("fit", "path", "compare")
 """Commands that take all columns; the others take those of the model."""
-SHORT = [("fit", 500), ("fit, least squares", 500), ("path", 2_100), ("compare", 10_000), ("predict", 10_000), ("report", 500)]
+SHORT = [("fit", 500), ("fit, least squares", 500), ("path", 2_100), ("compare", 2_100), ("predict", 10_000), ("report", 500)]
 
 
 def check(outcome: Outcome, tally) -> None:

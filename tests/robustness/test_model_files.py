@@ -25,6 +25,9 @@ from quadric.export import ModelFileError, load_model, save_model
 from quadric.fitted import fitted_model
 from quadric.tables import TableEncoder, as_table
 
+# The models are fitted to frames and score arrays
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+
 FAST = SparseQuadraticSVC(k=6, loss="least_squares", method="pd", standardize=True)
 MODELS = {
     "two classes, numbers": (FAST, (), ("age", "income", "debt", "region"), 2),

@@ -10,23 +10,23 @@ from quadric.losses import loss_named
 from quadric.losses.least_squares.problem import promising_terms
 from quadric.search.methods import SearchOptions, search
 from quadric.search.path import trace_path
-from quadric.search.quick import Dictionary, PathRow, QuickSearch
+from quadric.search.quick import Dictionary, QuickSearch
 from quadric.search.rules import NO_LIMITS, SupportLimits
 
 
 def problem_of(seed, m=80, n=5, k=4, C=4.0, limits=NO_LIMITS):
     X, y = random_samples(seed, m=m, n=n)
     samples = validate_samples(X, y, None, None)
-    return samples, loss_named("least_squares").data.from_samples(samples, limits).one_against_rest(1, C, k)
+    return samples, loss_named("least_squares").data(samples, limits).problem_for(1, C, k)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_surfaces_are_refits_on_the_supports_of_the_screen(loss):
     samples, _ = problem_of(0)
     quick = QuickSearch(samples, {"quadratic": Dictionary(NO_LIMITS, np.array([1, 3, 5]))})
-    ((*cells,),) = list(quick.rows("quadratic", loss, 1, [PathRow(4.0, (1, 3, 5))]))
-    ((*screened,),) = list(quick.rows("quadratic", "least_squares", 1, [PathRow(4.0, (1, 3, 5))]))
-    whole = quick.digest("quadratic", loss).one_against_rest(1, 4.0, 5)
+    ((*cells,),) = list(quick.rows("quadratic", loss, 1, {4.0: (1, 3, 5)}))
+    ((*screened,),) = list(quick.rows("quadratic", "least_squares", 1, {4.0: (1, 3, 5)}))
+    whole = quick.digest("quadratic", loss).problem_for(1, 4.0, 5)
     for k, cell, other in zip((1, 3, 5), cells, screened, strict=True):
         assert len(cell.terms) == k
         if loss_named(loss).screen == "least_squares":
@@ -44,7 +44,7 @@ def test_objectives_are_near_those_of_the_full_path_and_never_better():
         ks = np.array([2, 4, 8])
         quick = QuickSearch(samples, {"quadratic": Dictionary(NO_LIMITS, ks)})
         quick = quick.path("quadratic", "least_squares", 1, np.array([1.0, 64.0]), ks)
-        data = loss_named("least_squares").data.from_samples(samples, NO_LIMITS)
+        data = loss_named("least_squares").data(samples, NO_LIMITS)
         full = trace_path(data, 1, [1.0, 64.0], [2, 4, 8])
         ratios.append(quick.objective / full.objective)
     assert np.min(ratios) >= 1.0 - 1e-9

@@ -9,12 +9,13 @@ from numpy.testing import assert_array_equal
 
 from helpers import LOSSES, make_problem, random_samples
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.losses.base import Completion, Found, Move, Moves, Projection
+from quadric.losses.base import Found
+from quadric.losses.supports import Completion, Move, Moves, SupportRule
 from quadric.search.decomposition import decompose
 from quadric.search.exact import prove
 from quadric.search.methods import SearchOptions, search
 from quadric.search.path import trace_path
-from quadric.search.rules import RequiredTerms, SupportLimits, SupportRule
+from quadric.search.rules import RequiredTerms, SupportLimits
 from quadric.search.ties import near_ties
 
 N = 3
@@ -43,15 +44,15 @@ class Hierarchy(SupportRule):
         inside = set(np.asarray(support).tolist())
         return all(self.parents(term) <= inside for term in inside)
 
-    def closed(self, terms):
+    def family(self, terms):
         return set(terms).union(*(self.parents(term) for term in terms))
 
     def project(self, z, k):
         chosen = set()
         for term in np.argsort(-np.abs(z), kind="stable").tolist():
-            if len(grown := self.closed({*chosen, term})) <= k:
+            if len(grown := self.family({*chosen, term})) <= k:
                 chosen = grown
-        return Projection(np.array(sorted(chosen), dtype=np.intp), exact=False)
+        return np.array(sorted(chosen), dtype=np.intp)
 
     def moves(self, support):
         inside, everything = set(support.tolist()), range(self.n_terms)
@@ -63,17 +64,17 @@ class Hierarchy(SupportRule):
         inside = set(support.tolist())
         into, compound = [term for term in range(self.n_terms) if term not in inside], []
         for j in into:  # a product with those of its factors that are missing, for as many terms
-            new = self.closed({j}) - inside
+            new = self.family({j}) - inside
             compound += [
                 Move(np.array(leaving), np.array(sorted(new)))
-                for leaving in combinations(sorted(inside - self.closed({j})), len(new))
+                for leaving in combinations(sorted(inside - self.family({j})), len(new))
                 if len(new) > 1 and self.admissible([*(inside - set(leaving)), *new])
             ]
         return compound
 
     def completions(self, fixed, allowed):
         fixed, allowed = fixed.copy(), allowed.copy()
-        fixed[sorted(self.closed(np.flatnonzero(fixed).tolist()))] = True
+        fixed[sorted(self.family(np.flatnonzero(fixed).tolist()))] = True
         for term in np.flatnonzero(allowed):
             allowed[term] = all(allowed[parent] for parent in self.parents(term))
         return Completion(fixed, allowed)
@@ -151,7 +152,7 @@ def test_ties_under_a_hierarchy(loss):
 @pytest.mark.parametrize("method", ["pd", "best"])
 def test_paths_under_a_hierarchy(loss, method):
     class Data:
-        def one_against_rest(self, positive, C, k):
+        def problem_for(self, surface, C, k):
             return hierarchical(loss, 2, k, C)
 
     path = trace_path(Data(), 1, [1.0, 16.0], [1, 2, 3, 4], method=method)
@@ -181,13 +182,14 @@ def test_required_terms():
     assert_array_equal(moves.into, [2, 4])
     completion = rule.completions(np.zeros(5, dtype=bool), np.array([True, True, True, False, True]))
     assert not completion.possible
-    assert rule.project(np.array([9.0, 0.0, 8.0, 0.0, 7.0]), 3).exact
+    assert_array_equal(rule.project(np.array([9.0, 0.0, 8.0, 0.0, 7.0]), 3), [0, 1, 3])
 
 
 def test_limits_choose_candidates_and_the_rule():
     limits = SupportLimits(include=np.array([4]), exclude=np.array([0]))
-    candidates = limits.candidates(np.array([False, True, False, False, False]), lambda: np.zeros(5, dtype=bool))
-    assert_array_equal(candidates, [2, 3, 4])
-    assert_array_equal(limits.rule(candidates).required, [2])
+    constant = np.array([False, True, False, False, False])
+    candidates = limits.candidates(constant, lambda: np.zeros(5, dtype=bool))
+    assert_array_equal(candidates.terms, [2, 3, 4])
+    assert_array_equal(candidates.rule.required, [2])
     with pytest.raises(ValueError, match="do not vary"):
-        SupportLimits(include=np.array([1])).rule(candidates)
+        SupportLimits(include=np.array([1])).candidates(constant, lambda: np.zeros(5, dtype=bool))

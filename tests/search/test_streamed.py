@@ -7,12 +7,15 @@ import pytest
 
 from quadric.geometry.lifting import lift
 from quadric.losses import loss_named
-from quadric.losses.base import Found, Move
+from quadric.losses.base import Found
 from quadric.losses.hinge import streamed as hinge_streamed
-from quadric.losses.pass_problem import Candidates, Passes
+from quadric.losses.hinge.near_problem import NearProblem
+from quadric.losses.pass_problem import Passes
+from quadric.losses.supports import Move
 from quadric.losses.survey import SurveyPass
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory
+from quadric.samples.target import Target
 from quadric.search import exchanges, methods
 from quadric.search.decomposition import Schedule, Status
 from quadric.search.exchanges import SLACK, is_swap_optimal_by_passes
@@ -33,11 +36,11 @@ def random_samples(seed, m=900):
     weight = rng.uniform(0.5, 2.0, m) if seed % 2 else np.ones(m)
     class_weight = np.array([1.0, rng.uniform(0.5, 3.0)]) if seed % 3 == 0 else np.ones(2)
     order = np.argsort(codes, kind="stable") if seed % 4 == 0 else np.arange(m)
-    return LabelledSamples(X[order], codes[order], weight[order], class_weight)
+    return LabelledSamples(X[order], Target(codes[order], class_weight), weight[order])
 
 
 def problem_of(samples, C, k, loss="hinge"):
-    return loss_named(loss).data.from_samples(samples, NO_LIMITS).one_against_rest(1, C, k)
+    return loss_named(loss).data(samples, NO_LIMITS).problem_for(1, C, k)
 
 
 def exchanges_of(problem, support):
@@ -50,7 +53,7 @@ def exchanges_of(problem, support):
 def stream_of(samples, C, k, room=150, loss="hinge", batch_rows=100):
     passes = Passes(SamplesInMemory(samples, batch_rows))
     survey = passes.total(SurveyPass(1, True, room))
-    return loss_named(loss).streamed(passes, survey, 1, Candidates.of(survey, NO_LIMITS), C, k)
+    return loss_named(loss).streamed(passes, survey, survey.candidates(NO_LIMITS), C, k)
 
 
 @pytest.fixture
@@ -100,6 +103,37 @@ def test_swap_optimality_of_a_given_support(seed, loss):
         value = problem.step().refit(support).value
         beaten = min(value for _, value in exchanges_of(problem, support)) < value * (1.0 - SLACK)
         assert is_swap_optimal_by_passes(stream, stream.fit(support), 100) is (not beaten)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_claim_on_discrete_data_that_enumeration_contradicts(seed):
+    """Rows of few distinct values: many are equal, and many are on the margin."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2 + seed % 3, size=(60, N)).astype(float)
+    codes = (lift(X) @ rng.normal(size=P) + rng.normal(size=60) > 0.5).astype(int)
+    samples = LabelledSamples(X, Target(codes, np.ones(2)), np.ones(60))
+    C, k = [0.3, 3.0, 64.0, 1000.0][seed % 4], 1 + seed % 4
+    problem = problem_of(samples, C, k)
+    found = search(problem, "best", SearchOptions())
+    for support in (found.support, np.sort(rng.choice(problem.n_terms, len(found.support), replace=False))):
+        value = problem.step().refit(support).value
+        neighbours = [value for _, value in exchanges_of(problem, support)]
+        beaten = min(neighbours, default=np.inf) < value * (1.0 - 2.0 * SLACK)
+        told = is_swap_optimal(problem, Found(support, value))
+        assert not (told and beaten)
+
+
+def test_equal_rows_near_the_margin_become_one_that_weighs_as_much():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(400, N)).astype(float)
+    weight = rng.uniform(0.5, 2.0, 400)
+    target = Target((X @ [1.0, 2.0, -1.0] > 2.0).astype(int), np.ones(2))
+    stream = stream_of(LabelledSamples(X, target, weight), 3.0, 2)
+    split = stream.split(np.array([0, 4]), np.zeros((1, 3)), 2.0)
+    small = NearProblem(split, 3.0)
+    assert len(small.y) == 3**N
+    assert len(split.near) == 400
+    np.testing.assert_allclose(small.upper.sum(), 3.0 * weight.sum())
 
 
 def test_no_claim_where_too_many_exchanges_are_left(monkeypatch):

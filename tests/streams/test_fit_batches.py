@@ -13,7 +13,11 @@ from quadric.errors import MemoryLimitError
 from quadric.resources import Room
 from quadric.samples.folds import folds_by_key
 from quadric.samples.source import SampleBatch
+from quadric.samples.target import Target
 from streams.test_moments import features, part, parts, relative, table
+
+# Fits to tables have the names of their columns, and arrays are compared with them
+pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 
 COLUMNS = ["x0", "x1", "x2", "x3"]
 
@@ -120,7 +124,7 @@ def test_cross_validation_by_sums_is_that_by_rows(classes, scoring, sample_rows,
     )
     X = features(whole)
     ids = np.arange(1, 701)
-    fold = folds_by_key(SampleBatch(X, ids, np.ones(700), np.ones(2), ids), 4, 0)
+    fold = folds_by_key(SampleBatch(X, Target(ids, np.ones(2)), np.ones(700), ids), 4, 0)
     splits = [(np.flatnonzero(fold != number), np.flatnonzero(fold == number)) for number in range(4)]
     rows = SparseQuadraticSVCCV(**how, cv=splits).fit(X, whole["y"], whole["weight"])
     atol = 1e-12 if scoring else 1e-6  # rounding may move a row from one bin of decision values to the next
@@ -141,7 +145,7 @@ def test_log_loss_of_all_rows_is_weighted_as_the_loss_is(monkeypatch):
     whole = table(m=700)
     how = {"ks": [3], "Cs": [1.0], "loss": "logistic", "clip": None, "terms": "quadratic", "class_weight": {"yes": 5.0}}
     streamed = quadric.fit_batches(SparseQuadraticSVCCV(**how, cv=4), [as_batch(whole)], target="y", columns=COLUMNS)
-    fold = folds_by_key(SampleBatch(features(whole), ids := np.arange(1, 701), np.ones(700), np.ones(2), ids), 4, 0)
+    fold = folds_by_key(SampleBatch(features(whole), Target(ids := np.arange(1, 701), np.ones(2)), np.ones(700), ids), 4, 0)
     (cell,) = streamed.cv_scores_[0, 0]
     sample = streamed.oof_rows_[streamed.oof_folds_ == 0] - 1
     loss = -np.log(streamed.oof_proba_[streamed.oof_folds_ == 0, (whole["y"][sample] == "yes").astype(int)])

@@ -16,12 +16,13 @@ from quadric.samples.quantiles import CountedKeys, exact_caps
 from quadric.samples.random_rows import RandomRows
 from quadric.samples.source import SamplesInMemory
 from quadric.samples.sums import BatchMoments
+from quadric.samples.target import Target
 from quadric.samples.units import Units, caps
 
 
 def source(X, weight=None, batch_rows=100):
     weight = np.ones(len(X)) if weight is None else weight
-    return SamplesInMemory(LabelledSamples(X, np.arange(len(X)) % 2, weight, np.ones(2)), batch_rows)
+    return SamplesInMemory(LabelledSamples(X, Target(np.arange(len(X)) % 2, np.ones(2)), weight), batch_rows)
 
 
 def odd_columns(rng, m):
@@ -80,7 +81,7 @@ def test_counts_take_no_more_room_with_more_rows(monkeypatch):
     monkeypatch.setattr(quantiles, "MOST_KEYS", 2_500)
     for m in (20_000, 200_000):
         X = np.random.default_rng(0).normal(size=(m, 3))
-        rows = Counting(LabelledSamples(X, np.arange(m) % 2, np.ones(m), np.ones(2)), 10_000)
+        rows = Counting(LabelledSamples(X, Target(np.arange(m) % 2, np.ones(2)), np.ones(m)), 10_000)
         found, expected = exact_caps(rows, 0.01, rows.total(CountedKeys())), caps(X, np.ones(m), 0.01)
         assert [limit.tolist() for limit in found] == [limit.tolist() for limit in expected]
         assert max(sum(len(column.keys) for column in counts.columns) for counts in rows.found) <= 2_500

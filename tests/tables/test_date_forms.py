@@ -8,11 +8,10 @@ from quadric.tables.dates import (
     AMBIGUOUS,
     FORMS,
     chosen_form,
-    find_date_forms,
     iso_text,
     possible_forms,
-    with_iso_dates,
 )
+from quadric.tables.forms import find_forms, with_forms
 
 
 @pytest.mark.parametrize(
@@ -72,9 +71,9 @@ def test_whole_files_and_chunks_are_decided_alike(seed, form, tmp_path):
     path.write_text("when,x\n" + "".join(f"{date if i % 9 else ''},{i}\n" for i, date in enumerate(dates)))
     whole = read_table(path)
     stream = TableStream(path, rows=40)
-    forms = find_date_forms(stream, ["when", "x"])
-    assert forms == find_date_forms(TableStream(whole), ["when", "x"]) == {"when": form}
-    expected = with_iso_dates(whole, forms)["when"].tolist()
+    forms = find_forms(stream, ["when", "x"])
+    assert forms == find_forms(TableStream(whole), ["when", "x"]) == {"when": form}
+    expected = with_forms(whole, forms)["when"].tolist()
     assert read_table(path, date_forms=forms)["when"].tolist() == expected
     assert [text for chunk in read_chunks(path, 40, date_forms=forms) for text in chunk["when"].tolist()] == expected
     assert expected[290] == iso_text(dates[290], form)
@@ -83,15 +82,15 @@ def test_whole_files_and_chunks_are_decided_alike(seed, form, tmp_path):
 
 def test_numbers_are_dates_only_where_somebody_says_so():
     table = Table(("when", "x"), (np.array([20120101.0, np.nan, 20121231.0]), np.array([1.0, 2.0, 3.0])))
-    assert find_date_forms(TableStream(table), ["when", "x"]) == {}
-    forms = find_date_forms(TableStream(table), ["when", "x"], dates=["when"])
+    assert find_forms(TableStream(table), ["when", "x"]) == {}
+    forms = find_forms(TableStream(table), ["when", "x"], dates=["when"])
     assert forms == {"when": "eight digits"}
-    assert with_iso_dates(table, forms)["when"].tolist() == ["2012-01-01", None, "2012-12-31"]
+    assert with_forms(table, forms)["when"].tolist() == ["2012-01-01", None, "2012-12-31"]
 
 
 def test_what_has_another_form_stays_as_it_is():
     table = Table(("when",), (np.array(["31/12/2012", "2012-01-01", "soon", None], dtype=object),))
-    assert with_iso_dates(table, {"when": "day first", "other": "day first"})["when"].tolist() == [
+    assert with_forms(table, {"when": "day first", "other": "day first"})["when"].tolist() == [
         "2012-12-31",
         "2012-01-01",
         "soon",

@@ -48,10 +48,12 @@ def test_a_group_that_is_rare_itself_counts_as_the_most_frequent_level():
     assert coded(encoder, "boat", "castle", None) == {"boat": [0], "castle": [0], None: [0]}
 
 
-def test_a_level_that_is_called_other_joins_the_group():
-    encoder = TableEncoder(**RARE).fit({"home": texts(own=40, Other=30, boat=6)})
-    assert encoder.get_feature_names_out().tolist() == ["home=other"]
-    assert coded(encoder, "Other", "boat", "other") == {"Other": [1], "boat": [1], "other": [1]}
+def test_rare_and_new_levels_are_apart_from_one_that_is_called_other():
+    encoder = TableEncoder(**RARE).fit({"home": texts(own=40, Other=30, boat=6, tent=6)})
+    assert encoder.get_feature_names_out().tolist() == ["home=Other", "home=rare or new"]
+    assert coded(encoder, "Other", "boat", "castle") == {"Other": [1, 0], "boat": [0, 1], "castle": [0, 1]}
+    levels = texts(**{"own": 40, "other": 30, "rare or new": 20, "boat": 6, "tent": 6})
+    assert TableEncoder(**RARE).fit({"home": levels}).inputs_[0].other == "rare or new (2)"
 
 
 def test_the_group_is_dropped_where_it_is_the_most_frequent():
@@ -104,7 +106,7 @@ def test_new_levels_have_the_rank_of_the_most_frequent():
 def test_the_coding_tells_folds_what_to_learn():
     home = np.concatenate([texts(own=40, rent=30, boat=6, tent=6), np.array([None] * 18, dtype=object)])
     age = np.concatenate([np.arange(80.0), [np.nan] * 20])
-    table = TableEncoder(**RARE).usable(as_table({"age": age, "home": home}))
+    table = TableEncoder(**RARE).cleaned(as_table({"age": age, "home": home}))
     encoder = TableEncoder(**RARE).fit(table)
     coding = coding_of(encoder, encoder.transform(table), ["age", "home"])
     assert encoder.get_feature_names_out().tolist() == ["age", "age is missing", "home=rent", "home=other", "home is missing"]

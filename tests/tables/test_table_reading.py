@@ -105,6 +105,7 @@ def frame(m, seed=0):
     return pd.DataFrame({"x": rng.normal(size=m), "n": rng.integers(0, 9, m), "home": rng.choice(["own", "rent", "a,b"], m)})
 
 
+@pytest.mark.filterwarnings("ignore:The 'float_precision' argument is deprecated")  # pandas before 3 needs it
 def test_a_file_agrees_with_pandas(written):
     data = frame(500)
     text = data.to_csv(index=False)
@@ -146,6 +147,13 @@ def test_rows_longer_than_a_block_are_read(written):
     assert [len(chunk) for chunk in read_chunks(path, rows=150)] == [150, 150, 102]
     with pytest.raises(ValueError, match=r"field larger than field limit .*, in the row that begins on line 2"):
         read_table(written("a,b\n" + f"1,{'w' * 200_000}\n" * 2))
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_single_quote_in_a_value_of_a_long_file_is_read(written):
+    table = read_table(written("a,b\n" + "1,x\n" * 100 + '2,5" pipe\n' + "3,y\n" * 40_000))
+    assert table["a"].tolist() == [1.0] * 100 + [2.0] + [3.0] * 40_000
+    assert table["b"][100] == '5" pipe'
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -167,10 +167,12 @@ def test_reasons_are_sorted_and_name_the_value():
 def test_contributions_name_every_column_that_matters_and_begin_with_the_reasons(classes):
     table = credit_table(classes=classes)
     for answer in explain_rows(model_of(table), table, range(6), table, ExplainingOptions(reasons=2)):
-        points = [part.points for part in answer.contributions]
-        assert points == sorted(points)
+        sign = 1.0 if answer.speaks_for else -1.0  # reasons speak for the target, or against it
+        assert answer.speaks_for in (None, answer.target)
+        points = [sign * part.points for part in answer.contributions]
+        assert points == sorted(points)[::-1]
         assert 0.0 not in points
-        worst = [(part.column, -part.points) for part in answer.contributions[: len(answer.reasons)]]
+        worst = [(part.column, sign * part.points) for part in answer.contributions[: len(answer.reasons)]]
         assert worst == [(reason.column, reason.points) for reason in answer.reasons]
         for part in answer.contributions:
             value = table[part.column][answer.row]

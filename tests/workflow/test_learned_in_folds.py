@@ -41,15 +41,15 @@ def first_fold(data, monkeypatch, options=OPTIONS):
     """What the first fold fitted: terms by name, and decision values of the training rows."""
     found, original = {}, _foldwork.fit_fold
 
-    def spy(work, fold, prepared, plan, alone):
-        result, (part, search) = original(work, fold, prepared, plan, alone)
+    def spy(task, parts, fold, prepared, plan, alone):
+        result, (part, search) = original(task, parts, fold, prepared, plan, alone)
         if fold.number == 0:
             (cell,) = result.cells.values()
             (own,) = cell.surfaces
-            z = np.zeros(term_count(work.samples.n_features))
+            z = np.zeros(term_count(parts.samples.n_features))
             z[own.terms] = own.z
             surface = QuadraticSurface.from_coordinates(z, own.c)
-            found["decision"] = surface(part.units(work.samples.X[fold.train]))
+            found["decision"] = surface(part.units(parts.samples.X[fold.train]))
             found["terms"] = {term_names(data.feature_names)[term] for term in own.terms}
             found["recoding"], found["thin"] = part.units.recoding, part.thin
         return result, (part, search)

@@ -23,7 +23,7 @@ from quadric.baselines.grids import (
 from quadric.errors import warn_user
 from quadric.estimators.base import ClassWeight, SurfaceClassifier
 from quadric.estimators.validation import check_parameters, integer_from, validate_samples, warn_of_spread
-from quadric.samples.labelled import Samples, check_magnitude
+from quadric.samples.labelled import LabelledSamples, check_magnitude
 
 # Violation of the optimality conditions above which there is a warning.
 RESIDUAL_TOLERANCE = 1e-6
@@ -81,10 +81,10 @@ class BaselineClassifier(SurfaceClassifier):
         fits = self._one_cell(samples)
         if trouble := self._trouble(float(fits.residual.max())):
             warn_user(f"{type(self).__name__}: {trouble}", ConvergenceWarning)
-        self.classes_ = samples.classes
+        self.classes_ = samples.target.classes
         self._set_surfaces(fits.surfaces(0))
 
-    def _one_cell(self, samples: Samples) -> GridFits:
+    def _one_cell(self, samples: LabelledSamples) -> GridFits:
         return self._grid(samples, [self.C])
 
     def _trouble(self, residual: float) -> str:
@@ -179,7 +179,7 @@ class L1QuadraticSVC(BaselineClassifier):
         self.C2 = C2
         self.class_weight = class_weight
 
-    def _one_cell(self, samples: Samples) -> GridFits:
+    def _one_cell(self, samples: LabelledSamples) -> GridFits:
         return l1_quadratic_grid(samples, [self.C1], [self.C2])
 
 
@@ -292,7 +292,7 @@ class L0LeastSquaresSVC(BaselineClassifier):
         self.tol = tol
         self.class_weight = class_weight
 
-    def _one_cell(self, samples: Samples) -> GridFits:
+    def _one_cell(self, samples: LabelledSamples) -> GridFits:
         fits = l0_least_squares_grid(samples, [self.C], [self.gamma], [self.lam], max_iter=self.max_iter, tol=self.tol)
         self.n_iter_ = fits.n_iter[0]
         return fits

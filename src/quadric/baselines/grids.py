@@ -21,9 +21,10 @@ from quadric.geometry.lifting import lift
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.losses.footprint import check_memory
-from quadric.losses.hinge.problem import HingeData, HingeProblem
+from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.qp import hinge_intercept
 from quadric.losses.hinge.step import HingeStep
+from quadric.losses.rows_data import RowsData
 from quadric.samples.extent import Extent
 from quadric.samples.labelled import LabelledSamples
 from quadric.search.rules import NO_LIMITS
@@ -67,7 +68,7 @@ class GridFits:
             for value in choices:
                 check_values({name: value}, {name: POSITIVE})
         cells = tuple(dict(zip(values, map(float, combination), strict=True)) for combination in product(*values.values()))
-        shape = (len(cells), len(samples.positives()))
+        shape = (len(cells), len(samples.surfaces))
         coef = np.zeros((*shape, term_count(samples.X.shape[1])))
         return GridFits(cells, coef, np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.intp))
 
@@ -113,7 +114,7 @@ def linear_hinge_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits
         Weights of the loss.
     """
     fits, data = GridFits.empty(samples, C=Cs), LinearData.of(samples)
-    return _hinge_paths(fits, (data.hinge_problem(positive, 1.0) for positive in samples.positives()))
+    return _hinge_paths(fits, (data.hinge_problem(surface, 1.0) for surface in samples.surfaces))
 
 
 @one_blas_thread()
@@ -163,7 +164,7 @@ def least_squares_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFit
     """
     fits, data = GridFits.empty(samples, C=Cs), LinearData.of(samples)
     spectrum = Spectrum(data)
-    return _linear_fits(fits, data, lambda positive, C: (spectrum.ridge(moments(data, positive), C), data.mean_label(positive)))
+    return _linear_fits(fits, data, lambda surface, C: (spectrum.ridge(moments(data, surface), C), data.mean_label(surface)))
 
 
 @one_blas_thread()
@@ -179,9 +180,9 @@ def l1_linear_grid(samples: LabelledSamples, Cs: Sequence[float]) -> GridFits:
     """
     fits, data = GridFits.empty(samples, C=Cs), LinearData.of(samples)
 
-    def fit(positive: int, C: float) -> tuple[FloatArray, float]:
-        w = data.l1_fit(positive, C)
-        return w, hinge_intercept(data.X @ w, samples.signs(positive), data.weight)
+    def fit(surface: int, C: float) -> tuple[FloatArray, float]:
+        w = data.l1_fit(surface, C)
+        return w, hinge_intercept(data.X @ w, samples.target.y(surface), data.weight)
 
     return _linear_fits(fits, data, fit)
 
@@ -214,20 +215,20 @@ def l0_least_squares_grid(
     columns = [np.array([cell[name] for cell in fits.cells]) for name in ("C", "gamma", "lam")]
     data = LinearData.of(samples)
     spectrum = Spectrum(data)
-    for surface, positive in enumerate(samples.positives()):
-        q = np.tile(moments(data, positive), (len(fits.cells), 1))
-        problems, level = ThresholdProblems(q, *columns), data.mean_label(positive)
-        V, fits.n_iter[:, surface], residual = hard_threshold_admm(spectrum, problems, max_iter=max_iter, tol=tol)
+    for place, surface in enumerate(samples.surfaces):
+        q = np.tile(moments(data, surface), (len(fits.cells), 1))
+        problems, level = ThresholdProblems(q, *columns), data.mean_label(surface)
+        V, fits.n_iter[:, place], residual = hard_threshold_admm(spectrum, problems, max_iter=max_iter, tol=tol)
         for cell, v in enumerate(V):
-            fits.put(cell, surface, *data.surface(v, level), residual[cell])
+            fits.put(cell, place, *data.surface(v, level), residual[cell])
     return fits
 
 
 def _quadratic_problems(samples: LabelledSamples) -> list[HingeProblem]:
-    check_memory("hinge", Extent(samples.X.shape, len(samples.class_weight), proves=True))
+    check_memory("hinge", Extent(samples.X.shape, samples.target.n_classes, proves=True))
     with one_blas_thread():
-        data = HingeData(samples, NO_LIMITS)  # on all terms, however many there are
-    return [data.one_against_rest(positive, 1.0, term_count(samples.X.shape[1])) for positive in samples.positives()]
+        data = RowsData(HingeProblem, samples, NO_LIMITS)  # on all terms, however many there are
+    return [data.problem_for(surface, 1.0, term_count(samples.X.shape[1])) for surface in samples.surfaces]
 
 
 def _hinge_paths(fits: GridFits, problems: Iterable[HingeProblem]) -> GridFits:
@@ -243,7 +244,7 @@ def _hinge_paths(fits: GridFits, problems: Iterable[HingeProblem]) -> GridFits:
 
 def _linear_fits(fits: GridFits, data: LinearData, fit: Callable[[int, float], tuple[FloatArray, float]]) -> GridFits:
     """w and level of each surface at every C, as ``fit`` finds them for a class and a C."""
-    for surface, positive in enumerate(data.samples.positives()):
+    for place, surface in enumerate(data.samples.surfaces):
         for cell, parameters in enumerate(fits.cells):
-            fits.put(cell, surface, *data.surface(*fit(positive, parameters["C"])))
+            fits.put(cell, place, *data.surface(*fit(surface, parameters["C"])))
     return fits

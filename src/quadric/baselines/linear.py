@@ -63,7 +63,7 @@ class LinearData:
         n_features = self.samples.X.shape[1]
         return term_count(n_features) - n_features + self.features
 
-    def hinge_problem(self, positive: int, C: float) -> HingeProblem:
+    def hinge_problem(self, surface: int, C: float) -> HingeProblem:
         """1/2 w'w + C sum_i o_i max(0, 1 - y_i (w'x_i + b)), as a problem of the engine: G = I on the linear terms."""
         n_terms, middle = len(self.features), np.zeros(self.samples.X.shape[1])
         middle[self.features] = self.mean
@@ -76,16 +76,16 @@ class LinearData:
             G=np.eye(n_terms),
             scatter_trace=float(self.weight @ np.sum(self.X**2, axis=1)),
             rows=LiftedRows(self.samples.X, middle, self.terms, self.weight),
-            y=self.samples.signs(positive),
+            y=self.samples.target.y(surface),
         )
 
-    def l1_fit(self, positive: int, C: float) -> FloatArray:
+    def l1_fit(self, surface: int, C: float) -> FloatArray:
         """The w of a vertex of min ||w||_1 + C sum_i o_i max(0, 1 - y_i (w'x_i + b)); entries at zero are exactly zero.
 
         Solved through its dual, which has only n + 1 rows: maximise sum_i alpha_i over 0 <= alpha_i <= C o_i with y'alpha = 0
         and X'(y alpha) = s, -1 <= s <= 1. The prices of the last equations are w.
         """
-        X, y = self.X, self.samples.signs(positive)
+        X, y = self.X, self.samples.target.y(surface)
         n_samples, n_features = X.shape
         cost = np.append(-np.ones(n_samples), np.zeros(n_features))
         equations = np.block([[(X * y[:, None]).T, -np.eye(n_features)], [y, np.zeros(n_features)]])
@@ -102,9 +102,9 @@ class LinearData:
             raise RuntimeError(f"HiGHS did not solve the linear program: {result.message} Standardise X or lower C.")
         return np.asarray(-result.eqlin.marginals[:-1])
 
-    def mean_label(self, positive: int) -> float:
+    def mean_label(self, surface: int) -> float:
         """Loss-weighted mean of the labels: the level of every least-squares fit."""
-        return float(self.weight @ self.samples.signs(positive) / self.weight.sum())
+        return float(self.weight @ self.samples.target.y(surface) / self.weight.sum())
 
     def surface(self, w: FloatArray, level: float) -> tuple[FloatArray, float]:
         """The full z and the intercept of a surface with b = w and W = 0."""
@@ -147,9 +147,9 @@ class Spectrum:
         return (rhs - (self.Vt.T @ inside[:, :, None])[:, :, 0]) / shift[:, None]
 
 
-def moments(data: LinearData, positive: int) -> FloatArray:
-    """X' diag(o) y of one class against the rest."""
-    return (data.weight * data.samples.signs(positive)) @ data.X
+def moments(data: LinearData, surface: int) -> FloatArray:
+    """X' diag(o) y for one of ``Target.surfaces``."""
+    return (data.weight * data.samples.target.y(surface)) @ data.X
 
 
 @dataclass(frozen=True)

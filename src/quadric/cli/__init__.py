@@ -34,7 +34,7 @@ def main(arguments: "Sequence[str] | None" = None) -> int:
             try:
                 print(error, file=sys.stderr, flush=True)  # noqa: T201
             except OSError:
-                sys.stderr = None  # nobody listens, and Python need not try again while it ends
+                sys.stderr = None  # closed at the other end: Python need not try again while it ends
     return code
 
 
@@ -46,7 +46,7 @@ def _run(arguments: list[str], final: bool) -> tuple[int, str]:
         return 1, f"quadric: the command line needs {error.name}; install it with: pip install 'quadric[cli]'"
     # Our kernels use one thread of OpenBLAS; each further one would reserve 80 MB of addresses, which may be limited
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Arrow's own pool gives memory back and asks for it anew, block by block, which takes the system longer than to keep it
+    # Arrow's own pool returns memory block by block and asks for it again, which is slower than keeping it
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from quadric.cli.app import run
     from quadric.cli.stdio import safe_streams

@@ -44,7 +44,7 @@ def run(arguments: Sequence[str]) -> tuple[int, str]:
             raise KeyboardInterrupt
         sys.stdout.flush()
         return code if isinstance(code, int) else 0, ""
-    except (BrokenPipeError, SystemExit):  # whoever reads has seen enough; the parser turns that into the end of the process
+    except (BrokenPipeError, SystemExit):  # the reader has seen enough; the parser turns that into the end of the process
         return 1, ""
     except Exception as error:
         if "--debug" in arguments:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
+import textwrap
 import threading
 import time
 import warnings
@@ -22,6 +24,9 @@ from quadric.progress import Report, RowsRead, listening
 FIRST_AFTER = 2.0
 # Where standard error is no terminal, progress is a line now and then; on a terminal it is a bar that moves
 SECONDS_BETWEEN_LINES, SECONDS_BETWEEN_FRAMES = 10.0, 0.1
+QUOTED_FLAG = re.compile(r"--[\w-]+ '[^']*'")
+# A terminal of fewer columns wraps remarks itself
+MOST_INDENTED = 20
 # Share of the work from which on more of it done is worth another look at the clock
 SMALLEST_MOVE = 0.001
 # Seconds for which an estimate that has run out is still believed
@@ -87,8 +92,14 @@ def note(text: str) -> None:
 
 
 def remark(text: str) -> None:
-    """A line of ours on standard error, also where names in it have line ends."""
-    note("quadric: " + text.replace("\n", "\\n"))
+    """A remark of ours on standard error, wrapped at the width of the terminal, also where names in it have line ends."""
+    line = printable(f"quadric: {text}").replace("\n", "\\n")
+    width = int(wanted) if (wanted := os.environ.get("COLUMNS", "")).isdigit() else 0
+    if not width and sys.stderr.isatty():
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+    how: Any = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": "  "}
+    whole = QUOTED_FLAG.sub(lambda flag: flag[0].replace(" ", "\0"), line)  # which is to be copied
+    note(textwrap.fill(whole, width, **how).replace("\0", " ") if width > MOST_INDENTED else line)
 
 
 def printable(text: str) -> str:
@@ -101,23 +112,48 @@ def say_json(value: Mapping[str, Any]) -> None:
     say(json.dumps(value, indent=1, allow_nan=False))
 
 
-def check_free(path: Path, force: bool) -> None:
-    """Refuse to overwrite a file, or to write where there is no folder, before any work is done."""
+def check_free(path: Path, force: bool, *sources: Path, is_folder: bool = False) -> None:
+    """Refuse to overwrite a file without --force, and one that the command reads even with it, before any work is done.
+
+    Parameters
+    ----------
+    path : Path
+        In a folder that exists and can be written to.
+    force : bool
+    *sources : Path
+        What the command reads.
+    is_folder : bool
+        Whether a folder of Parquet files is written instead of a file.
+    """
     with as_usage():
-        folder = replaceable(path).parent
+        folder = path.absolute().parent if is_folder else replaceable(path).parent
         exists = os.path.lexists(path)  # also a link that leads nowhere yet
     if exists and not force:
         raise UsageError(f"{path} exists; give --force to overwrite it, or another --output")
+    there = [each for each in sources if each.exists()] if path.exists() else []
+    if any(path.samefile(each) or path.resolve() in each.resolve().parents for each in there):
+        raise UsageError(f"{path} is read by this command: give another --output")
+    if is_folder and path.exists() and not _holds_scores_alone(path):
+        raise UsageError(f"{path} has other files than Parquet files, and is not overwritten: give another --output")
     if not folder.is_dir():
         raise UsageError(f"there is no folder {folder}; make it first")
     if not os.access(folder, os.W_OK):
         raise UsageError(f"cannot write to the folder {folder}")
 
 
-def claim(path: Path) -> None:
-    """Keep other commands from writing a file until this one ends."""
+def _holds_scores_alone(path: Path) -> bool:
+    """Whether there is nothing to lose but Parquet files and what Spark puts beside them."""
+    return path.is_dir() and all(
+        each.is_file() and (each.suffix in (".parquet", ".crc") or each.name.startswith("_")) for each in path.iterdir()
+    )
+
+
+def claim_output(path: Path, force: bool, *sources: Path, is_folder: bool = False) -> None:
+    """Check an output as ``check_free`` does, and keep other commands from writing it until this one ends."""
+    check_free(path, force, *sources, is_folder=is_folder)
     with as_usage():
         CLAIMS.enter_context(claimed(path))
+    check_free(path, force, *sources, is_folder=is_folder)  # another command may have written it before it was claimed
 
 
 def write_output(path: Path, content: str | bytes, force: bool) -> None:
@@ -149,7 +185,7 @@ def working(what: str, *, shown: bool = True) -> Iterator[Report]:
             yield meter.describe
     remarks = (with_flags(each.message) for each in caught if isinstance(each.message, UserWarning))
     for message in dict.fromkeys(remarks):
-        note(f"quadric: {' '.join(message.split())}")
+        remark(" ".join(message.split()))
 
 
 class _Meter:
@@ -244,7 +280,7 @@ def _show_bar(meter: _Meter, done: threading.Event, stream: TextIO) -> None:
         transient=True,
         auto_refresh=False,
         expand=True,
-        redirect_stdout=False,  # whoever writes to a standard stream means it
+        redirect_stdout=False,  # what is written to a standard stream goes there
         redirect_stderr=False,
     )
     with bars:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 import quadric
-from quadric.cli.console import UsageError, claim
+from quadric.cli.console import UsageError
 from quadric.errors import refuse_unknown
 
 if TYPE_CHECKING:
@@ -68,34 +68,7 @@ def check_parquet(path: Path) -> None:
     for file in arrow_files(path) or (path,):
         with file.open("rb") as opened:
             if opened.read(4) != PARQUET:
-                raise UsageError(f"--engine reads Parquet files, and {file.name} is none: convert it first")
-
-
-def check_folder(path: Path, force: bool, *sources: Path) -> None:
-    """Refuse to overwrite a folder without --force, and one that the command reads even with it; then claim it."""
-    _check_folder(path, force, *sources)
-    claim(path)
-    _check_folder(path, force, *sources)  # another command may have written it before it was claimed
-
-
-def _check_folder(path: Path, force: bool, *sources: Path) -> None:
-    if path.exists() and any(path.samefile(each) or path in each.resolve().parents for each in sources if each.exists()):
-        raise UsageError(f"{path} is read by this command: give another --output")
-    if path.exists() and not force:
-        raise UsageError(f"{path} exists; give --force to overwrite it, or another --output")
-    if path.exists() and not _is_ours(path):
-        raise UsageError(f"{path} has other files than Parquet files, and is not overwritten: give another --output")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {path.absolute().parent}; make it first")
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether there is nothing to lose but Parquet files and what Spark puts beside them."""
-    return (
-        path.is_dir()
-        and all(each.suffix in (".parquet", ".crc") or each.name.startswith("_") for each in path.iterdir() if each.is_file())
-        and not any(each.is_dir() for each in path.iterdir())
-    )
+                raise UsageError(f"--engine reads Parquet files; {file.name} is not a Parquet file, so convert it first")
 
 
 def write_scores(

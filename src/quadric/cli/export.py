@@ -9,8 +9,8 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, say, say_json, write_output
-from quadric.cli.inputs import check_output, read_table_model
+from quadric.cli.console import UsageError, claim_output, say, say_json, write_output
+from quadric.cli.inputs import read_table_model
 from quadric.cli.layout import wrapped_equation
 from quadric.cli.stdio import data_output
 
@@ -58,7 +58,7 @@ def export(
     kind = _format(format, output)
     extra = _options(kind, settings)
     if output is not None:
-        check_output(output, force, model)
+        claim_output(output, force, model)
     elif kind not in TEXTS:
         raise UsageError(f"the format {kind} needs a file: give --output")
     loaded = read_table_model(model)

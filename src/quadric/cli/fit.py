@@ -12,9 +12,9 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import remark, say, say_json, working
+from quadric.cli.console import claim_output, remark, say, say_json, working
 from quadric.cli.engines import Engine
-from quadric.cli.inputs import check_output, check_there, texts_of, training_stream
+from quadric.cli.inputs import check_there, texts_of, training_stream
 from quadric.cli.layout import paragraphs, shortened_equation, wrapped_equation
 from quadric.workflow.options import TrainingOptions
 
@@ -69,7 +69,7 @@ def fit(
     from quadric.workflow.scoring import NOTATION
 
     assert output is not None  # the decorator named it
-    check_output(output, force, data)
+    claim_output(output, force, data)
     how = table_format.how()
     began = time.monotonic()
     with working("fit") as describe:

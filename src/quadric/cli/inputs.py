@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import quadric
-from quadric.cli.console import UsageError, as_usage, check_free, claim
+from quadric.cli.console import UsageError, as_usage
 from quadric.defaults import LONGEST_GRID
 from quadric.errors import quoted
 from quadric.progress import part
@@ -68,18 +68,6 @@ def check_there(path: Path, *, or_folder: bool = False) -> None:
         raise UsageError(f"there is no file {path}")
     if not path.is_file():
         raise UsageError(f"{path} is a pipe or a device, and files are read more than once: save it as a file first")
-
-
-def check_output(path: Path, force: bool, *sources: Path) -> None:
-    """Refuse to overwrite a file without --force, and one that the command reads even with it.
-
-    Until the command ends, no other command writes the file.
-    """
-    check_free(path, force)
-    claim(path)
-    check_free(path, force)  # another command may have written it before it was claimed
-    if path.exists() and any(each.exists() and path.samefile(each) for each in sources):
-        raise UsageError(f"{path} is read by this command: give another --output")
 
 
 def integers(text: str | None, option: str) -> tuple[int, ...] | None:

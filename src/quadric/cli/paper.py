@@ -51,7 +51,7 @@ def paper(
       quadric paper --protocol nested --method both --output all
     """
     from quadric.paper.experiments import QUICK_DATASETS, Plan
-    from quadric.paper.page import gather, reproduction, write_everything
+    from quadric.paper.page import DOCUMENTATION, gather, rendered, write_everything
     from quadric.paper.runner import run
     from quadric.paper.store import Store, write_whole
     from quadric.paper.tasks import row_problem
@@ -71,10 +71,27 @@ def paper(
             with working("paper"):
                 run(tasks, store, seed=plan.seed, n_jobs=jobs)
         findings = gather(plan, store, _command(plan, quick))
-        paths = write_everything(findings, store, output)
+        paths = write_everything(findings, output)
         if docs is not None:
-            write_whole(docs, reproduction(findings))
-    _summarise(output, len(tasks), done_before, time.monotonic() - began, findings.counts, as_json, len(paths))
+            write_whole(docs, rendered(DOCUMENTATION, findings))
+    seconds, (compared, within, within_two) = time.monotonic() - began, findings["counts"]
+    if as_json:
+        say_json(
+            {
+                "output": str(output),
+                "pieces": len(tasks),
+                "done_before": done_before,
+                "seconds": round(seconds, 1),
+                "cells_compared": compared,
+                "within_one_deviation": within,
+                "within_two_deviations": within_two,
+            }
+        )
+        return
+    say(f"{len(tasks)} tasks ({done_before} already done), {duration(seconds)}")
+    if compared:
+        say(f"{within} of {compared} cells within one of the paper's standard deviations, {within_two} within two")
+    say(f"{len(paths)} files in {output}; open {output / 'index.html'}")
 
 
 def _tell_missing(plan: Plan, *, wanted: bool, quiet: bool) -> None:
@@ -100,26 +117,3 @@ def _command(plan: Plan, quick: bool) -> str:
         if value != getattr(Plan(), name) and not (quick and name == "datasets"):
             words.append(f"--{option} {','.join(value) if isinstance(value, tuple) else value}")
     return " ".join(words)
-
-
-def _summarise(
-    output: Path, n_tasks: int, done_before: int, seconds: float, counts: tuple[int, int, int], as_json: bool, n_files: int
-) -> None:
-    compared, within, within_two = counts
-    if as_json:
-        say_json(
-            {
-                "output": str(output),
-                "pieces": n_tasks,
-                "done_before": done_before,
-                "seconds": round(seconds, 1),
-                "cells_compared": compared,
-                "within_one_deviation": within,
-                "within_two_deviations": within_two,
-            }
-        )
-        return
-    say(f"{n_tasks} tasks ({done_before} already done), {duration(seconds)}")
-    if compared:
-        say(f"{within} of {compared} cells within one of the paper's standard deviations, {within_two} within two")
-    say(f"{n_files} files in {output}; open {output / 'index.html'}")

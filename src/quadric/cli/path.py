@@ -12,8 +12,8 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, say, say_json, working, write_output
-from quadric.cli.inputs import READING, check_output, training_stream
+from quadric.cli.console import UsageError, claim_output, say, say_json, working, write_output
+from quadric.cli.inputs import READING, training_stream
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
 from quadric.progress import part
@@ -60,7 +60,7 @@ def path(
     from quadric.workflow.path_summary import path_facts
 
     if output is not None:
-        check_output(output, force, data)
+        claim_output(output, force, data)
         if output.suffix.lower() not in (".csv", ".svg"):
             raise UsageError(f"--output {output.name}: the ending must be .csv for a table or .svg for a picture")
         if output.suffix.lower() == ".svg":

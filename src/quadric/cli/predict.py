@@ -13,9 +13,9 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, as_usage, note, remark, say, say_json, working
-from quadric.cli.engines import Engine, check_folder, write_scores
-from quadric.cli.inputs import check_output, check_there, read_table_model
+from quadric.cli.console import UsageError, as_usage, claim_output, note, remark, say, say_json, working
+from quadric.cli.engines import Engine, write_scores
+from quadric.cli.inputs import check_there, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.cli.stdio import data_output
 from quadric.errors import quoted, refuse_unknown
@@ -61,7 +61,7 @@ def predict(
     columns of --keep stand before them, or else the number of the row, counted from 0 as for quadric explain --rows. A row
     that cannot be scored is an error that names it. Rows are read and written in pieces, so files can be larger than memory.
     Missing values and levels that the training data did not have never stop a file, unless with --strict: they are scored as
-    the model says, counted and reported.
+    the model says, counted and reported (with --engine only scored).
 
     \b
     Examples:
@@ -71,7 +71,7 @@ def predict(
       quadric predict model.json new.csv --output scores.csv --json
     """
     if output is not None:
-        (check_output if engine.engine is None else check_folder)(output, force, model, data)
+        claim_output(output, force, model, data, is_folder=engine.engine is not None)
         _check_ending(output, engine)
     loaded = read_table_model(model)
     check_there(data, or_folder=True)
@@ -190,7 +190,7 @@ def _score(
     from quadric.workflow.scoring import Surprises
 
     text = list(model.text_names)
-    if not (is_typed and arrow_files(data)):  # the types of a CSV file are found anew for each piece
+    if not (is_typed and arrow_files(data)):  # the types of a CSV file are found again for each piece
         text += [name for name in kept if name not in model.input_names]
     counts: Counter[str] = Counter()
     extra: list[str] = []

@@ -9,7 +9,7 @@ import typer
 
 from quadric.cli import inputs
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, as_usage, say, say_json, working, write_output
+from quadric.cli.console import UsageError, as_usage, claim_output, say, say_json, working, write_output
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, MOST_BOOTSTRAPS, MOST_PROCESSES
 from quadric.errors import quoted
 from quadric.extras import require
@@ -58,7 +58,7 @@ def report(
       quadric report model.json data.csv --rows 0,7 --frozen age --output r.html
     """
     assert output is not None  # the decorator named it
-    inputs.check_output(output, force, model, data)
+    claim_output(output, force, model, data)
     require("jinja2", "report")
     from quadric.report import render
     from quadric.report.summarising import summarise_table

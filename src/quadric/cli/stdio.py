@@ -38,7 +38,7 @@ def safe_streams(final: bool) -> Iterator[None]:
 
 
 def data_output() -> TextIO:
-    """Standard output for what programs read: in UTF-8, but for terminals, which have their own encoding."""
+    """Standard output for what programs read: in UTF-8, except on terminals, which have their own encoding."""
     if not sys.stdout.isatty() and hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(encoding="utf-8")
     return sys.stdout
@@ -73,7 +73,7 @@ class _Stream:
         try:
             yield
         except OSError as error:
-            if self._holds_results and isinstance(error, BrokenPipeError):  # whoever reads has seen enough
+            if self._holds_results and isinstance(error, BrokenPipeError):  # the reader has seen enough
                 raise
             if self._holds_results:
                 raise OSError(f"cannot write to standard output: {error.strerror or error}") from error

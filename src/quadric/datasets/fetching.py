@@ -28,7 +28,7 @@ from quadric.datasets.storage import (
     advice,
     by_hand,
     find,
-    missing,
+    folders,
     problem_with,
     refuse_unwritable,
     store,
@@ -71,7 +71,8 @@ def load(name: str, *, folder: Folder = None, report: Report = silent) -> Datase
     path = find(info, folder)
     if path is None:
         if info.obtained != "fetched":
-            raise missing(info, folder)
+            places = ", ".join(map(str, folders(folder)))
+            raise DatasetError(f"{info.file_name} is not in {places}; {advice(info, folder)}")
         path = fetch(info.name, folder=folder, report=report)
     return from_csv(info, verified(info, path, folder))
 
@@ -113,9 +114,11 @@ def fetch(name: str, *, folder: Folder = None, report: Report = silent, base_url
     for base in base_urls or (PUBLIC_HOME,):
         try:
             original = _download(f"{base.rstrip('/')}/{info.recipe.archive}", info.name, report)
-            return store(info, _converted(info, info.recipe, original), folder)
-        except _FetchFailure as failure:
+            content = _converted(info, info.recipe, original)
+        except DatasetError as failure:
             problems.append(str(failure))
+        else:
+            return store(info, content, folder)
     raise DatasetError(f"{info.file_name} was not fetched: {'; '.join(problems)}; {by_hand(info, folder)}")
 
 
@@ -144,15 +147,11 @@ def add(name: str, file: str | os.PathLike[str], *, folder: Folder = None) -> Pa
     try:
         if problem := problem_with(info, content):
             if info.recipe is None:
-                raise _FetchFailure(f"it {problem}")
+                raise DatasetError(f"it {problem}")
             content = _converted(info, info.recipe, content)
-        return store(info, content, folder)
-    except _FetchFailure as failure:
+    except DatasetError as failure:
         raise DatasetError(f"{file} does not give {info.file_name}: {failure}; {by_hand(info, folder)}") from failure
-
-
-class _FetchFailure(Exception):  # noqa: N818
-    """Why one address or one file did not lead to the CSV."""
+    return store(info, content, folder)
 
 
 def _converted(info: DatasetInfo, recipe: Recipe, content: bytes) -> bytes:
@@ -162,9 +161,9 @@ def _converted(info: DatasetInfo, recipe: Recipe, content: bytes) -> bytes:
     except MissingExtraError:
         raise
     except Exception as error:  # untrusted bytes: parsers of archives and workbooks fail in many ways
-        raise _FetchFailure(f"{recipe.original} cannot be converted ({' '.join(str(error).split())})") from error
+        raise DatasetError(f"{recipe.original} cannot be converted ({' '.join(str(error).split())})") from error
     if problem := problem_with(info, converted):
-        raise _FetchFailure(f"{info.file_name}, as converted, {problem}")
+        raise DatasetError(f"{info.file_name}, as converted, {problem}")
     return converted
 
 
@@ -180,7 +179,7 @@ class _Sink(io.BytesIO):
     def write(self, chunk: Any) -> int:
         size = self.tell() + super().write(chunk)
         if size > archives.LARGEST:
-            raise _FetchFailure(f"the download has more than {archives.LARGEST:,} bytes")
+            raise DatasetError(f"the download has more than {archives.LARGEST:,} bytes")
         self._report(f"{self._label}: {size / 1e6:.2f}{f' of {self.total / 1e6:.2f}' if self.total else ''} MB")
         return len(chunk)
 
@@ -210,4 +209,4 @@ def _download(url: str, label: str, report: Report) -> bytes:
             problem = f"{url} gave no answer for {TIMEOUT:g} seconds"
         except errors.RequestException:
             problem = f"{url} {'broke off' if sink.total else 'cannot be reached'}"
-    raise _FetchFailure(problem)
+    raise DatasetError(problem)

@@ -94,21 +94,16 @@ def target(info: DatasetInfo, folder: Folder) -> Path:
 
 def find(info: DatasetInfo, folder: Folder) -> Path | None:
     """The first file with that name in ``folder``, ``QUADRIC_DATA`` and the cache."""
-    return next((path for place in _folders(folder) if (path := place / info.file_name).is_file()), None)
+    return next((path for place in folders(folder) if (path := place / info.file_name).is_file()), None)
 
 
-def _folders(folder: Folder) -> list[Path]:
+def folders(folder: Folder) -> list[Path]:
+    """Where files are looked for, in this order."""
     named = os.environ.get("QUADRIC_DATA")
     if named and not Path(named).expanduser().is_dir():
         raise DatasetError(f"QUADRIC_DATA names {named}, which is not a folder: correct it or unset it")
     chosen = [Path(place).expanduser() for place in (folder, named or None) if place is not None]
     return [*chosen, cache_folder()]
-
-
-def missing(info: DatasetInfo, folder: Folder) -> DatasetError:
-    """The error for a missing file."""
-    places = ", ".join(str(place) for place in _folders(folder))
-    return DatasetError(f"{info.file_name} is not in {places}; {advice(info, folder)}")
 
 
 def verified(info: DatasetInfo, path: Path, folder: Folder) -> bytes:

@@ -2,61 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from quadric.distributed.tasks import PartTask, first_rows, groups_of, merged, opened, pieces_of
+from quadric.distributed.tasks import EngineTable, PartTask, first_rows, groups_of, merged, opened, pieces_of
 from quadric.errors import EngineError
 from quadric.extras import require
 from quadric.geometry.terms import default_names
 from quadric.progress import RowsRead, advance
 from quadric.samples.source import State
-from quadric.tables.parts import TableParts
-from quadric.tables.table import Table, as_table
+from quadric.tables.table import Table
 
 
-class DaskTable(TableParts):
-    """A DataFrame of Dask; its partitions are read again on each pass, unless it is persisted.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    text : collection of str
-        Columns that are texts, whatever they hold.
-    """
-
-    is_local = False
-
-    def __init__(self, frame: Any, text: Collection[str] = ()) -> None:
-        self._frame, self.text = frame, tuple(text)
-
-    def head(self) -> Table:
-        """The columns, without rows.
-
-        Returns
-        -------
-        Table
-        """
-        return as_table(self._frame._meta)
+class DaskTable(EngineTable):
+    """A DataFrame of Dask, whose partitions are tasks."""
 
     def total(self, of: Callable[[Table], State | None]) -> State | None:
-        """The sum of a function over all partitions.
-
-        Parameters
-        ----------
-        of : function of a Table
-
-        Returns
-        -------
-        what the function returns, or None
-        """
         delayed = require("dask", "dask").delayed
-        task = delayed(PartTask(of, self.head().names, self.text), pure=False, traverse=False)  # sent once, not with each part
+        task = PartTask(of, tuple(self._frame.columns), self.text)
+        sent = delayed(task, pure=False, traverse=False)  # once, not with each part
         run = delayed(_state_of_part, pure=False)
         parts = zip(self._frame.to_delayed(), first_rows(self._counts), self._counts, strict=True)
-        states = [run(task, *part) for part in parts]
+        states = [run(sent, *part) for part in parts]
         with _telling(self._frame):
             state = _sum_of(states, sum(self._counts))
         return opened(state)

@@ -15,8 +15,8 @@ from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.export import SavedModel
 from quadric.fitted import Model
 from quadric.samples.moments import Moments
-from quadric.tables.dates import with_iso_dates
-from quadric.tables.parts import LabelledColumns, TableParts
+from quadric.tables.coded import LabelledColumns
+from quadric.tables.parts import TableParts
 from quadric.tables.table import as_table, check_names
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scoring import TableModel
@@ -38,13 +38,6 @@ class ScoredFrame:
     model: TableModel
     prefix: str
 
-    @staticmethod
-    def of(model: Model, columns: Sequence[str], prefix: str) -> ScoredFrame:
-        """Checked against the columns of a frame."""
-        scores = ScoredFrame(TableModel(SavedModel.of(model)), prefix)
-        check_columns(scores.model, columns, scores.names)
-        return scores
-
     @property
     def names(self) -> list[str]:
         """Of the new columns."""
@@ -54,7 +47,7 @@ class ScoredFrame:
         if not len(frame):
             return self.added(frame)
         try:
-            found = self.model.scores(with_iso_dates(as_table(frame), self.model.saved.date_forms))
+            found = self.model.scores(as_table(frame))
         except ValueError as error:
             raise ValueError(f"{str(error).splitlines()[0]} (rows are counted within a partition)") from None
         labels = np.array(self.model.class_names, dtype=object)[found.codes]
@@ -64,15 +57,6 @@ class ScoredFrame:
         """A frame without rows, with the new columns."""
         *numbers, label = self.names
         return frame.assign(**dict.fromkeys(numbers, np.empty(0)), **{label: ""}).astype({label: "string"})
-
-
-def check_columns(model: TableModel, columns: Sequence[str], new: Sequence[str]) -> None:
-    """Refuse frames that lack columns of a model, or that have the new ones already."""
-    refuse_unknown(model.view.needed, columns, "the table")
-    names = {name.lower() for name in new}  # Spark takes no notice of case
-    taken = [name for name in columns if name.lower() in names]
-    if taken:
-        raise ValueError(f"the table has a column {quoted(taken[0])} already: choose another prefix")
 
 
 Estimator = TypeVar("Estimator", SparseQuadraticSVC, SparseQuadraticSVCCV)
@@ -186,7 +170,12 @@ def predict(model: Model, frame: Any, *, prefix: str = "quadric_") -> Any:
     DataFrame of Dask or Spark
     """
     engine = engine_of(frame)
-    scores = ScoredFrame.of(model, list(frame.columns), prefix)
+    scores = ScoredFrame(TableModel(SavedModel.of(model)), prefix)
+    refuse_unknown(scores.model.view.needed, list(frame.columns), "the table")
+    names = {name.lower() for name in scores.names}  # Spark takes no notice of case
+    taken = [name for name in frame.columns if name.lower() in names]
+    if taken:
+        raise ValueError(f"the table has a column {quoted(taken[0])} already: choose another prefix")
     if engine == "dask":
         return frame.map_partitions(scores, meta=scores.added(frame._meta))
     from quadric.export.spark import spark_columns

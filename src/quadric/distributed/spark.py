@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from operator import itemgetter
 from typing import Any
 
-from quadric.distributed.tasks import PartTask, first_rows, merged, opened
+from quadric.distributed.tasks import EngineTable, PartTask, first_rows, merged, opened
 from quadric.errors import EngineError
 from quadric.extras import require
 from quadric.progress import advance
 from quadric.samples.source import State
-from quadric.tables.parts import CHUNK_ROWS, TableParts
+from quadric.tables.parts import CHUNK_ROWS
 from quadric.tables.reading import regrouped
-from quadric.tables.table import Table, text_column
+from quadric.tables.table import Table
 
 COUNTS, STATES = "part int, rows long", "part int, state binary"
 # Seconds between two looks at how far Spark is
@@ -26,42 +26,10 @@ LOOK_EVERY = 0.2
 NAMES = {COUNTS: ["part", "rows"], STATES: ["part", "state"]}
 
 
-class SparkTable(TableParts):
-    """A DataFrame of Spark; its rows are computed again on each pass, in the same order, unless it is cached.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-    text : collection of str
-        Columns that are texts, whatever they hold.
-    """
-
-    is_local = False
-
-    def __init__(self, frame: Any, text: Collection[str] = ()) -> None:
-        self._frame, self.text = frame, tuple(text)
-
-    def head(self) -> Table:
-        """The columns, without rows.
-
-        Returns
-        -------
-        Table
-        """
-        names = tuple(self._frame.columns)
-        return Table(names, tuple(text_column([]) for _ in names))
+class SparkTable(EngineTable):
+    """A DataFrame of Spark, whose partitions go through ``mapInArrow``."""
 
     def total(self, of: Callable[[Table], State | None]) -> State | None:
-        """The sum of a function over all partitions.
-
-        Parameters
-        ----------
-        of : function of a Table
-
-        Returns
-        -------
-        what the function returns, or None
-        """
         with telling():
             counts = self._counts
             firsts = dict(zip(counts, first_rows(list(counts.values())), strict=True))

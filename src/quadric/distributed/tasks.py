@@ -6,21 +6,42 @@ as bytes too, so that every engine tells them in the same words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 from quadric.blas import one_blas_thread
 from quadric.distributed import wire
-from quadric.errors import ParameterError, quoted
+from quadric.errors import ParameterError
 from quadric.tables.facts import MixedColumnError
-from quadric.tables.parts import CHUNK_ROWS, summed
-from quadric.tables.table import Table, as_column, as_table, label_texts
+from quadric.tables.parts import CHUNK_ROWS, TableParts, numbered, summed
+from quadric.tables.table import Table, as_column, as_table, label_texts, text_column
 from quadric.tables.targets import MissingLabelsError
 
 # States that one task merges
 GROUP = 8
+# Errors whose parts matter to who catches them, by their names
+ADDED: dict[str, Any] = {error.__name__: error for error in (MissingLabelsError, MixedColumnError)}
+
+
+class EngineTable(TableParts):
+    """A DataFrame of an engine; its partitions are computed again on each pass, in the same order, unless they are kept.
+
+    Parameters
+    ----------
+    frame : DataFrame of Dask or Spark
+    text : collection of str
+        Columns that are texts, whatever they hold.
+    """
+
+    is_local = False
+
+    def __init__(self, frame: Any, text: Collection[str] = ()) -> None:
+        self._frame, self.text = frame, tuple(text)
+
+    def head(self) -> Table:
+        return Table(tuple(self._frame.columns), tuple(text_column([]) for _ in self._frame.columns))
 
 
 @dataclass(frozen=True)
@@ -32,29 +53,25 @@ class Failure:
     kind : str
         The name of the exception.
     message : str
-    remedies : dict
-        Of a ParameterError, the parameters to change; of other errors, what they are made of.
+    made_of : dict
+        What an error that parts add up is made of; of others, the parameters to change.
     """
 
     kind: str
     message: str
-    remedies: dict[str, Any]
+    made_of: dict[str, Any]
 
     @staticmethod
     def of(error: ValueError) -> Failure:
         """As it travels."""
-        if isinstance(error, MissingLabelsError):
-            return Failure(type(error).__name__, "", {"count": error.count, "first": error.first})
-        remedies = {"name": error.name} if isinstance(error, MixedColumnError) else getattr(error, "remedies", {})
-        return Failure(type(error).__name__, str(error), remedies)
+        made_of = vars(error) if type(error).__name__ in ADDED else getattr(error, "remedies", {})
+        return Failure(type(error).__name__, str(error), made_of)
 
     def error(self) -> ValueError:
         """As it is raised."""
-        if self.kind == MixedColumnError.__name__:
-            return MixedColumnError(self.remedies["name"])
-        if self.kind == MissingLabelsError.__name__:
-            return MissingLabelsError(**self.remedies)
-        return ParameterError(self.message, **self.remedies) if self.remedies else ValueError(self.message)
+        if self.kind in ADDED:
+            return ADDED[self.kind](**self.made_of)
+        return ParameterError(self.message, **self.made_of) if self.made_of else ValueError(self.message)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,19 +95,16 @@ class PartTask:
         """Of pieces of a frame, one after the other, with so many rows, the first of which has this number."""
         try:
             with one_blas_thread():
-                return wire.to_bytes(summed(map(self.of, self._tables(pieces, first_row, n_rows))))
+                return wire.to_bytes(summed(self.of, self._tables(pieces, first_row, n_rows)))
         except ValueError as error:
             return wire.to_bytes(Failure.of(error))
 
     def _tables(self, pieces: Iterable[Any], first_row: int, n_rows: int) -> Iterator[Table]:
         end = first_row + n_rows
         for piece in pieces:
-            table = as_table(piece)
-            if set(table.names) != set(self.names):
-                odd = min(set(table.names).symmetric_difference(self.names))
-                raise ValueError(f"the parts of the table have different columns: only some of them have {quoted(odd)}")
+            table = numbered(as_table(piece), self.names, first_row)
             if table.n_rows:
-                yield replace(table, columns=tuple(map(self._typed, table.names, table.columns)), first_row=first_row)
+                yield replace(table, columns=tuple(map(self._typed, table.names, table.columns)))
                 first_row += table.n_rows
         if first_row != end:
             raise ValueError("a part of the table has other rows than before: write the table to files, or keep it in memory")
@@ -113,7 +127,7 @@ def merged(states: Sequence[bytes]) -> bytes:
     if len(states) == 1:
         return states[0]
     try:
-        return wire.to_bytes(summed(map(opened, states)))  # opened one by one: those of many features are large
+        return wire.to_bytes(summed(opened, states))  # opened one by one: those of many features are large
     except ValueError as error:  # a failure, or such as a column of numbers in one part and of texts in another
         return wire.to_bytes(Failure.of(error))
 
@@ -135,19 +149,18 @@ def opened(state: bytes) -> Any:
     return value
 
 
-def groups_of(items: Sequence[Any], size: int = GROUP) -> list[Sequence[Any]]:
-    """Neighbours in groups.
+def groups_of(items: Sequence[Any]) -> list[Sequence[Any]]:
+    """Neighbours in groups, each of which one task merges.
 
     Parameters
     ----------
     items : sequence
-    size : int
 
     Returns
     -------
     list of sequences
     """
-    return [items[first : first + size] for first in range(0, len(items), size)]
+    return [items[first : first + GROUP] for first in range(0, len(items), GROUP)]
 
 
 def first_rows(counts: Sequence[int]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import struct
 from collections import Counter
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,9 @@ def from_bytes(data: bytes) -> Any:
     -------
     the value
     """
-    start = 8 + struct.unpack_from("<Q", data)[0]
-    return _Reader(data, start).value(json.loads(data[8:start]))
+    stream = BytesIO(data)
+    (n_bytes,) = struct.unpack("<Q", stream.read(8))
+    return _value(json.loads(stream.read(n_bytes)), stream)
 
 
 def _described(value: Any, arrays: list[bytes]) -> Any:
@@ -93,35 +95,33 @@ def _is_ours(module: str) -> bool:
     return module.partition(".")[0] == PACKAGE
 
 
-class _Reader:
-    def __init__(self, data: bytes, start: int) -> None:
-        self._data, self._place = data, start
+def _value(described: Any, arrays: BytesIO) -> Any:
+    if not isinstance(described, dict):
+        return described
+    ((kind, content),) = described.items()
+    if kind in ("array", "triangle"):
+        return _array(kind, content, arrays)
+    if kind == "object":
+        module, name, members = content
+        found = getattr(import_module(module), name) if _is_ours(module) else None
+        if not isinstance(found, type) or not is_dataclass(found):
+            raise ValueError(f"{module}.{name} is nothing that can be received")
+        make: Any = found
+        return make(**{key: _value(each, arrays) for key, each in members.items()})
+    if kind in ("dict", "counter"):
+        pairs = {_value(key, arrays): _value(each, arrays) for key, each in content}
+        return Counter(pairs) if kind == "counter" else pairs
+    values = [_value(each, arrays) for each in content]
+    return tuple(values) if kind == "tuple" else text_column(values) if kind == "texts" else values
 
-    def value(self, described: Any) -> Any:
-        if not isinstance(described, dict):
-            return described
-        ((kind, content),) = described.items()
-        if kind in ("array", "triangle"):
-            return self._array(kind, *content)
-        if kind == "object":
-            module, name, members = content
-            found = getattr(import_module(module), name) if _is_ours(module) else None
-            if not isinstance(found, type) or not is_dataclass(found):
-                raise ValueError(f"{module}.{name} is nothing that can be received")
-            make: Any = found
-            return make(**{key: self.value(each) for key, each in members.items()})
-        if kind in ("dict", "counter"):
-            pairs = {self.value(key): self.value(each) for key, each in content}
-            return Counter(pairs) if kind == "counter" else pairs
-        values = [self.value(each) for each in content]
-        return tuple(values) if kind == "tuple" else text_column(values) if kind == "texts" else values
 
-    def _array(self, kind: str, dtype: str, shape: list[int]) -> np.ndarray:
-        count = shape[0] * (shape[0] + 1) // 2 if kind == "triangle" else int(np.prod(shape))
-        numbers = np.frombuffer(self._data, dtype, count, self._place)
-        self._place += numbers.nbytes
-        if kind == "array":
-            return numbers.reshape(shape).copy()
-        matrix, upper = np.empty(shape, dtype), _upper(shape[0])
-        matrix[upper] = matrix.T[upper] = numbers
-        return matrix
+def _array(kind: str, content: tuple[str, list[int]], arrays: BytesIO) -> np.ndarray:
+    dtype, shape = content
+    count = shape[0] * (shape[0] + 1) // 2 if kind == "triangle" else int(np.prod(shape))
+    numbers = np.empty(count, dtype)
+    arrays.readinto(numbers.view(np.uint8).data)
+    if kind == "array":
+        return numbers.reshape(shape)
+    matrix, upper = np.empty(shape, dtype), _upper(shape[0])
+    matrix[upper] = matrix.T[upper] = numbers
+    return matrix

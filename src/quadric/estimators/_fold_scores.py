@@ -18,9 +18,8 @@ from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, joined
 from quadric.estimators.choosing import GridCell
 from quadric.geometry.lifting import row_chunks
 from quadric.samples.folds import folds_by_key
-from quadric.samples.labelled import LabelledSamples, Samples
-from quadric.samples.source import SampleBatch
-from quadric.samples.sums import FoldSums
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.source import SampleBatch, Sums
 from quadric.samples.units import Units
 from quadric.search.path import PathCell
 from quadric.types import FloatArray
@@ -69,7 +68,7 @@ class FittedFold:
     binned: dict[GridCell, BinnedDecisions] = field(default_factory=dict)
 
     @one_blas_thread()
-    def scored(self, scoring: Scoring, left_out: Samples) -> FittedFold:
+    def scored(self, scoring: Scoring, left_out: LabelledSamples) -> FittedFold:
         """With the score of each cell on samples in memory, in the user's units."""
         if not self.cells or self.units is None:
             return self
@@ -78,19 +77,17 @@ class FittedFold:
         scores, cells, X = [], list(self.cells.values()), self.units(left_out.X)
         for first in range(0, len(cells), CELLS_TOGETHER):
             some = cells[first : first + CELLS_TOGETHER]
-            decisions = np.split(StackedSurfaces.of_cells([cell.surfaces for cell in some])(X), len(some), axis=1)
+            decisions = np.split(StackedSurfaces.of([cell.surfaces for cell in some])(X), len(some), axis=1)
             pairs = zip(decisions, some, strict=True)
             scores += [scoring.score(left_out, decision, cell.sigmoids, f"fold {self.number}") for decision, cell in pairs]
         return self._with_scores(scores)
 
     def tallies(self, rows: LabelledSamples, *, log_loss: bool) -> FloatArray:
-        stacked = StackedSurfaces.of_cells([cell.surfaces for cell in self.cells.values()])
+        stacked = StackedSurfaces.of([cell.surfaces for cell in self.cells.values()])
         sigmoids, units = joined([cell.sigmoids for cell in self.cells.values()]), self.units
         assert units is not None
-        chunks = row_chunks(len(rows.codes), len(stacked.terms) + 3 * len(stacked.intercept))
-        parts = (
-            LabelledSamples(rows.X[some], rows.codes[some], rows.sample_weight[some], rows.class_weight) for some in chunks
-        )
+        chunks = row_chunks(len(rows.target), len(stacked.terms) + 3 * len(stacked.intercept))
+        parts = map(rows.part, chunks)
         return reduce(add, (tally(stacked(units(part.X)), sigmoids, part, log_loss=log_loss) for part in parts))
 
     def scored_by(self, scoring: Scoring, tallies: FloatArray) -> FittedFold:
@@ -122,10 +119,11 @@ class TalliedRows:
     seed: int
 
     @one_blas_thread()
-    def __call__(self, batch: SampleBatch) -> FoldSums[FloatArray]:
-        number, batch = folds_by_key(batch, len(self.folds), self.seed), replace(batch, class_weight=self.class_weight)
+    def __call__(self, batch: SampleBatch) -> Sums:
+        number = folds_by_key(batch, len(self.folds), self.seed)
+        batch = replace(batch, target=batch.target.with_factors(self.class_weight))
         rows = [np.flatnonzero(number == fold) for fold in range(len(self.folds))]
-        return FoldSums(
+        return Sums(
             tuple(
                 fold.tallies(batch.part(mine), log_loss=self.log_loss) if fold.cells and len(mine) else None
                 for fold, mine in zip(self.folds, rows, strict=True)

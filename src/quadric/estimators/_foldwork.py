@@ -17,18 +17,16 @@ from quadric.estimators._scoring import Scoring, StackedSurfaces, chances
 from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, of_other_folds
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.choosing import GridCell
-from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.terms import term_count
-from quadric.labels import class_weights
 from quadric.losses import loss_named
 from quadric.progress import counted, writer_for
 from quadric.samples.folds import Fold
-from quadric.samples.labelled import Samples
-from quadric.samples.moments import Moments
+from quadric.samples.labelled import LabelledSamples
 from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
-from quadric.samples.sums import FoldSums, SummedSamples
+from quadric.samples.source import Sums
+from quadric.samples.sums import SummedSamples
 from quadric.samples.units import Units
 from quadric.search.path import PathCell
 from quadric.search.quick import Dictionary, QuickSearch
@@ -80,18 +78,18 @@ class TrainingPart:
     ----------
     units : Units
         Those of the surfaces.
-    data : Samples or SummedSamples
+    data : LabelledSamples or SummedSamples
         In these units.
     thin : integer array
         Terms with too few rows to learn from, beside those that are excluded everywhere.
     """
 
     units: Units
-    data: Samples | SummedSamples
+    data: LabelledSamples | SummedSamples
     thin: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> LabelledSamples:
         """The rows; where the fit is to sums, a random part of those behind them."""
         rows = self.data.sample if isinstance(self.data, SummedSamples) else self.data
         assert rows is not None
@@ -117,30 +115,33 @@ class SampledParts:
 
     Attributes
     ----------
+    samples : LabelledSamples
+        In the user's units, with gaps where a coding has them.
     is_drawn : boolean array of shape (m,) or None
         Which samples are in the random sample, where there are more rows than that; None: all of them.
     coding : Coding or None
         Where the samples are a coded table: imputed values and levels are also those of the training rows.
     """
 
+    samples: LabelledSamples
     is_drawn: BoolArray | None
     coding: Coding | None = None
 
     @staticmethod
-    def of(samples: Samples, coding: Coding | None = None) -> SampledParts:
+    def of(samples: LabelledSamples, coding: Coding | None = None) -> SampledParts:
         """Draw the random sample by the number of the row, from 1, if there are more: the same rows as in a file."""
         size = sample_size(samples.n_features)
-        if len(samples.codes) <= size or has_many_terms(samples.X):
-            return SampledParts(None, coding)
-        is_drawn = np.zeros(len(samples.codes), dtype=bool)
-        is_drawn[drawn_rows(np.arange(1, len(samples.codes) + 1), size, 0)] = True
-        return SampledParts(is_drawn, coding)
+        if len(samples.target) <= size or has_many_terms(samples.X):
+            return SampledParts(samples, None, coding)
+        is_drawn = np.zeros(len(samples.target), dtype=bool)
+        is_drawn[drawn_rows(np.arange(1, len(samples.target) + 1), size, 0)] = True
+        return SampledParts(samples, is_drawn, coding)
 
-    def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
-        train = samples.part(fold.train)
+    def part(self, task: FoldTask, fold: Fold) -> TrainingPart:
+        train = self.samples.part(fold.train)
         if self.coding is None:
             return self.fitted_to(task, train, fold.train)
-        recoding = self.coding.learned(train.X, train.sample_weight, task.limits.demanded_features(samples.n_features))
+        recoding = self.coding.learned(train.X, train.sample_weight, task.limits.demanded_features(train.n_features))
         recoded = replace(train, X=recoding(train.X))
         part = self.fitted_to(task, recoded, fold.train)
         return replace(part, units=replace(part.units, recoding=recoding), thin=self.coding.thin_terms(recoded.X))
@@ -149,17 +150,17 @@ class SampledParts:
         some = rows if self.is_drawn is None else rows[self.is_drawn[rows]]
         return some if len(some) else rows
 
-    def fitted_to(self, task: FoldTask, train: Samples, rows: IntArray) -> TrainingPart:
+    def fitted_to(self, task: FoldTask, train: LabelledSamples, rows: IntArray) -> TrainingPart:
         """What is fitted to the samples ``rows``: sums over all of them, and those in the random sample."""
         units = Units.of(train.X, train.sample_weight, **task.units)
-        weight = class_weights(task.class_weight, train.classes, train.codes, train.sample_weight)
-        train = replace(train, X=units(train.X), class_weight=weight)
+        target = train.target.weighted(task.class_weight, train.sample_weight)
+        train = replace(train, X=units(train.X), target=target)
         if self.is_drawn is None:
             return TrainingPart(units, train)
         with one_blas_thread():
-            moments = LabelledMoments.of(train.X, train.codes, train.sample_weight, weight)
+            moments = target.moments(train.X, train.sample_weight)
         drawn = train.part(np.flatnonzero(self.is_drawn[rows]))
-        return TrainingPart(units, SummedSamples(moments, len(rows), units, weight, drawn))
+        return TrainingPart(units, SummedSamples(moments, len(rows), units, drawn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,43 +169,26 @@ class SummedParts:
 
     Attributes
     ----------
-    sums : FoldSums of Moments
+    samples : LabelledSamples
+        The random sample, in the user's units.
+    sums : Sums of Moments, by fold
     """
 
-    sums: FoldSums[Moments]
+    samples: LabelledSamples
+    sums: Sums
 
-    def part(self, task: FoldTask, samples: Samples, fold: Fold) -> TrainingPart:
+    def part(self, task: FoldTask, fold: Fold) -> TrainingPart:
         """Units by all training rows; the samples that go with them are those of the random sample."""
-        moments = self.sums.without(fold.number)
+        moments = self.sums.whole(without=fold.number)
         absent = [label for label, weight in zip(moments.classes, moments.class_weights, strict=True) if weight == 0.0]
         if absent:
             raise ValueError(f"fold {fold.number} has no training sample of class {absent[0]!r}; use fewer folds")
-        sample, standardize = samples.part(fold.train), task.units["standardize"]
+        sample, standardize = self.samples.part(fold.train), task.units["standardize"]
         data = SummedSamples.of(moments, task.class_weight, standardize=standardize, sample=sample)
         return TrainingPart(data.units, data)
 
     def drawn(self, rows: IntArray) -> IntArray:
         return rows  # nothing else is in memory
-
-
-@dataclass(frozen=True, eq=False)
-class FoldWork:
-    """What the folds work on, and how.
-
-    Attributes
-    ----------
-    task : FoldTask
-    samples : Samples
-        In the user's units.
-    scoring : Scoring
-    parts : SampledParts or SummedParts
-        What the folds fit to.
-    """
-
-    task: FoldTask
-    samples: Samples
-    scoring: Scoring
-    parts: SampledParts | SummedParts
 
 
 # The training part of a fold and its searches, prepared once for all plans.
@@ -216,30 +200,35 @@ class FoldRunner:
 
     Parameters
     ----------
-    work : FoldWork
+    task : FoldTask
+    parts : SampledParts or SummedParts
+        What the folds fit to.
+    scoring : Scoring
     folds : sequence of Fold
     processes : int
         Folds that run at the same time.
     """
 
-    def __init__(self, work: FoldWork, folds: Sequence[Fold], processes: int) -> None:
-        self.work, self.task, self.folds, self.processes = work, work.task, folds, processes
+    def __init__(
+        self, task: FoldTask, parts: SampledParts | SummedParts, scoring: Scoring, folds: Sequence[Fold], processes: int
+    ) -> None:
+        self.task, self.parts, self.scoring, self.folds, self.processes = task, parts, scoring, folds, processes
         self._prepared: list[Prepared | None] = [None] * len(folds)
 
     def score(self, plan: ScoringPlan, board: Scoreboard, what: str) -> None:
         if not plan:
             return
         alone = len(self.folds) == 1
-        jobs = (delayed(fit_fold)(self.work, fold, self._prepared[fold.number], plan, alone) for fold in self.folds)
+        jobs = (delayed(fit_fold)(self.task, self.parts, fold, self._prepared[fold.number], plan, alone) for fold in self.folds)
         results = workers(self.processes, return_as="generator")(jobs)
         fitted = []
         for found, prepared in counted(results, len(self.folds), what):
             # many terms take too much memory to keep the searches of all folds
-            self._prepared[found.number] = None if has_many_terms(self.work.samples.X) else prepared
+            self._prepared[found.number] = None if has_many_terms(self.parts.samples.X) else prepared
             fitted.append(found)
         for fold, found in zip(self.folds, with_sigmoids(fitted), strict=True):
             # here: little work beside that of the fits
-            board.take(found.scored(self.work.scoring, self.work.samples.part(fold.test)))
+            board.take(found.scored(self.scoring, self.parts.samples.part(fold.test)))
 
     def out_of_fold(self, board: Scoreboard, cell: GridCell) -> tuple[FloatArray, FloatArray]:
         """What the folds say of the samples that they left out, on average over these; NaN where none did.
@@ -250,12 +239,12 @@ class FoldRunner:
         probability : array of shape (m, n_classes)
             By the loss, or by the sigmoids of the other folds.
         """
-        samples = self.work.samples
-        n_samples, n_surfaces, n_classes = len(samples.codes), len(samples.positives()), len(samples.classes)
+        samples = self.parts.samples
+        n_samples, n_surfaces, n_classes = len(samples.target), len(samples.surfaces), samples.target.n_classes
         total, count = np.zeros((n_samples, n_surfaces + n_classes)), np.zeros((n_samples, 1))
         for number, (units, found) in board.at(cell).items():
             rows = self.folds[number].test
-            decision = StackedSurfaces.of(found.surfaces)(units(samples.X[rows]))
+            decision = StackedSurfaces.of([found.surfaces])(units(samples.X[rows]))
             total[rows] += np.hstack([decision, chances(found.sigmoids.log_odds(decision))])
             count[rows] += 1
         mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
@@ -264,28 +253,28 @@ class FoldRunner:
 
 @one_blas_thread()
 def fit_fold(
-    work: FoldWork, fold: Fold, prepared: Prepared | None, plan: ScoringPlan, alone: bool
+    task: FoldTask, parts: SampledParts | SummedParts, fold: Fold, prepared: Prepared | None, plan: ScoringPlan, alone: bool
 ) -> tuple[FittedFold, Prepared | None]:
     """Fit the cells of a plan to one part of the samples; as many as there is time for.
 
     The first fold always fits the first row, so that there is something to choose. What was prepared serves the next plan. A
     fold that is alone has no others that could tell it a sigmoid: that is fitted on its training part.
     """
-    task, positives = work.task, work.samples.positives()
+    samples, surfaces = parts.samples, parts.samples.surfaces
     if task.out_of_time() and fold.number > 0:
         return FittedFold(fold.number), prepared
     if prepared is None:
-        part = work.parts.part(task, work.samples, fold)
+        part = parts.part(task, fold)
         prepared = part, part.search(task, fold.number)
     part, search = prepared
     result = FittedFold(fold.number, part.units)
-    drawn = part.samples if alone else work.samples.part(work.parts.drawn(fold.test))
-    X, plain = drawn.X if alone else part.units(drawn.X), Sigmoids.none(len(positives))
-    for family, rows in plan.items():
-        by_class = [search.rows(family.terms, family.loss, positive, rows) for positive in positives]
-        for row, *surfaces in zip(rows, *by_class, strict=False):
-            cells = [GridCell(family.terms, family.loss, row.C, k) for k in row.ks]
-            found = list(zip(*surfaces, strict=True))
+    drawn = part.samples if alone else samples.part(parts.drawn(fold.test))
+    X, plain = drawn.X if alone else part.units(drawn.X), Sigmoids.none(len(surfaces))
+    for family, grid in plan.items():
+        by_surface = [search.rows(family.terms, family.loss, surface, grid) for surface in surfaces]
+        for (C, ks), *cells_of in zip(grid.items(), *by_surface, strict=False):
+            cells = [GridCell(family.terms, family.loss, C, k) for k in ks]
+            found = list(zip(*cells_of, strict=True))
             result.cells.update(zip(cells, (FittedCell(own, plain) for own in found), strict=True))
             if not loss_named(family.loss).has_probabilities:
                 result.binned.update(zip(cells, _binned(found, X, drawn), strict=True))
@@ -294,14 +283,12 @@ def fit_fold(
     return result, prepared
 
 
-def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: Samples) -> list[BinnedDecisions]:
+def _binned(cells: Sequence[tuple[PathCell, ...]], X: FloatArray, samples: LabelledSamples) -> list[BinnedDecisions]:
     """Decision values of samples, X in the units of the surfaces, by each cell."""
-    positives = samples.positives()
-    is_event = samples.codes[:, None] == np.tile(positives, len(cells))
-    binned = BinnedDecisions.of(StackedSurfaces.of_cells(cells)(X), is_event, samples.loss_weight)
-    return [
-        binned.part(slice(first, first + len(positives))) for first in range(0, len(cells) * len(positives), len(positives))
-    ]
+    is_event = np.column_stack([samples.target.y(surface) > 0.0 for surface in samples.surfaces])
+    of_cells = np.tile(is_event, len(cells))
+    binned = BinnedDecisions.of(StackedSurfaces.of(cells)(X), of_cells, samples.loss_weight)
+    return [binned.part(slice(first, first + len(is_event.T))) for first in range(0, len(of_cells.T), len(is_event.T))]
 
 
 def with_sigmoids(fitted: Sequence[FittedFold]) -> list[FittedFold]:

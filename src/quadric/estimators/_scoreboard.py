@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -22,11 +22,11 @@ from quadric.estimators.choosing import (
 )
 from quadric.samples.source import SampleSource
 from quadric.samples.units import Units
-from quadric.search.quick import PathRow
+from quadric.search.quick import Grid
 from quadric.types import BoolArray, FloatArray, IntArray
 
 # Rows to score, for each family.
-ScoringPlan: TypeAlias = Mapping[Family, Sequence[PathRow]]
+ScoringPlan: TypeAlias = Mapping[Family, Grid]
 
 
 class Scoreboard:
@@ -63,7 +63,7 @@ class Scoreboard:
         """
         folds = tuple(self._folds)
         sums = source.total(TalliedRows(folds, scoring.is_log_loss, class_weight, seed))
-        for fold, tallies in zip(folds, sums.folds, strict=True):
+        for fold, tallies in zip(folds, sums.parts, strict=True):
             if tallies is not None:
                 self.take(fold.scored_by(scoring, tallies))
 
@@ -83,7 +83,7 @@ class Scoreboard:
         behind = None if first else margin(self.scores())
         given_up = behind.other if behind is not None and behind.is_clear else None
         return {
-            family: [self._row(family, Cs[i], slice(None)) for i in coarse_rows(len(Cs))]
+            family: self._grid(family, (Cs[i] for i in coarse_rows(len(Cs))))
             for family, Cs in self.Cs.items()
             if (family.loss == losses[0]) == first and family.terms != given_up
         }
@@ -91,8 +91,8 @@ class Scoreboard:
     def worth_scoring(self, rule: ChoiceRule) -> ScoringPlan:
         scores = self.scores()
         worth = cells_worth_scoring(scores, suitable_rule(rule, scores))
-        plan = {family: self._rows(family, cells) for family, cells in worth.items()}
-        return {family: rows for family, rows in plan.items() if rows}
+        plan = {family: self._worth(family, cells) for family, cells in worth.items()}
+        return {family: grid for family, grid in plan.items() if grid}
 
     def extended(self) -> ScoringPlan:
         """One more C for the family of the best cell, if that is at an end of its grid; the grid grows by it."""
@@ -103,7 +103,7 @@ class Scoreboard:
         Cs = self.Cs[family]
         further = Cs[-1] ** 2 / Cs[-2] if side == 1 else Cs[0] ** 2 / Cs[1]
         self.Cs[family] = np.append(Cs, further) if side == 1 else np.append(further, Cs)
-        return {family: [self._row(family, further, slice(None))]}
+        return {family: self._grid(family, [further])}
 
     def choice(self, rule: ChoiceRule) -> GridCell:
         scores = self.scores()
@@ -120,9 +120,9 @@ class Scoreboard:
     def _cell(family: Family, C: float, k: int) -> GridCell:
         return GridCell(family.terms, family.loss, float(C), int(k))
 
-    def _row(self, family: Family, C: float, wanted: BoolArray | slice) -> PathRow:
-        return PathRow(float(C), tuple(self.ks[family.terms][wanted].tolist()))
+    def _grid(self, family: Family, Cs: Iterable[float]) -> Grid:
+        return {float(C): self.ks[family.terms].tolist() for C in Cs}
 
-    def _rows(self, family: Family, wanted: BoolArray) -> list[PathRow]:
-        Cs = self.Cs[family]
-        return [self._row(family, C, cells) for C, cells in zip(Cs, wanted, strict=True) if cells.any()]
+    def _worth(self, family: Family, wanted: BoolArray) -> Grid:
+        ks, both = self.ks[family.terms], zip(self.Cs[family], wanted, strict=True)
+        return {float(C): ks[cells].tolist() for C, cells in both if cells.any()}

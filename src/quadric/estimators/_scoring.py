@@ -21,10 +21,10 @@ from quadric._sklearn import (
 )
 from quadric.errors import ParameterError, quoted
 from quadric.estimators._sigmoids import Sigmoids
-from quadric.estimators.base import predicted
 from quadric.estimators.curves import LOG_ODDS, probabilities
 from quadric.geometry.lifting import lift
-from quadric.samples.labelled import LabelledSamples, Samples
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target, codes_of_scores
 from quadric.search.path import PathCell
 from quadric.types import FloatArray, IntArray
 
@@ -55,17 +55,14 @@ class StackedSurfaces:
     intercept: FloatArray
 
     @staticmethod
-    def of(surfaces: Sequence[PathCell]) -> StackedSurfaces:
+    def of(cells: Sequence[tuple[PathCell, ...]]) -> StackedSurfaces:
+        """The surfaces of one cell after the other."""
+        surfaces = [surface for cell in cells for surface in cell]
         terms = np.unique(np.concatenate([surface.terms for surface in surfaces]))
         coef = np.zeros((len(terms), len(surfaces)))
         for column, surface in zip(coef.T, surfaces, strict=True):
             column[np.searchsorted(terms, surface.terms)] = surface.z
         return StackedSurfaces(terms, coef, np.array([surface.c for surface in surfaces]))
-
-    @staticmethod
-    def of_cells(cells: Sequence[tuple[PathCell, ...]]) -> StackedSurfaces:
-        """The surfaces of one cell after the other."""
-        return StackedSurfaces.of([surface for cell in cells for surface in cell])
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """f of each row, in the units of the surfaces, by each surface: (m, n_surfaces)."""
@@ -125,12 +122,12 @@ def tally(decision: FloatArray, sigmoids: Sigmoids, rows: LabelledSamples, *, lo
         The sum of weighted log-losses and that of the weights, which are those of the loss; or the weight of the rows of each
         class with each label.
     """
-    n_surfaces, n_classes = len(rows.positives()), len(rows.class_weight)
+    n_surfaces, n_classes = len(rows.surfaces), rows.target.n_classes
     if log_loss:
-        sums = rows.loss_weight @ log_losses(sigmoids.log_odds(decision), rows.codes, n_surfaces)
+        sums = rows.loss_weight @ log_losses(sigmoids.log_odds(decision), rows.target.codes, n_surfaces)
         return np.stack([sums, np.full_like(sums, rows.loss_weight.sum())], axis=1)[:, None]
     labels = decision > 0.0 if n_surfaces == 1 else decision.reshape(len(decision), -1, n_surfaces).argmax(axis=2)
-    weight = np.where(rows.codes == np.arange(n_classes)[:, None], rows.sample_weight, 0.0)
+    weight = np.where(rows.target.codes == np.arange(n_classes)[:, None], rows.sample_weight, 0.0)
     return np.stack([(weight @ (labels == label)).T for label in range(n_classes)], axis=2)
 
 
@@ -164,12 +161,12 @@ class Scoring:
             scorer = scorer_towards(scorer, classes[1])
         return Scoring(scorer, classes)
 
-    def score(self, left_out: Samples, decision: FloatArray, sigmoids: Sigmoids, where: str) -> float:
+    def score(self, left_out: LabelledSamples, decision: FloatArray, sigmoids: Sigmoids, where: str) -> float:
         """The score of one cell.
 
         Parameters
         ----------
-        left_out : Samples
+        left_out : LabelledSamples
             In the user's units.
         decision : array of shape (m, n_surfaces)
             Their decision values.
@@ -181,12 +178,12 @@ class Scoring:
         extra = {"sample_weight": left_out.sample_weight} if scorer_takes_weights(self.scorer) else {}
         stand_in = _ScoredClassifier(self.classes, decision, sigmoids)
         try:
-            score = float(self.scorer(stand_in, left_out.X, self.classes[left_out.codes], **extra))
+            score = float(self.scorer(stand_in, left_out.X, self.classes[left_out.target.codes], **extra))
         except Exception as error:
             reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
             raise ParameterError(f"the scorer failed in {where}: {reason}; choose another one", scoring=None) from error
         if not np.isfinite(score):
-            one_class = len(np.unique(left_out.codes)) < 2
+            one_class = len(np.unique(left_out.target.codes)) < 2
             reason = ", whose samples left out have one class only: use fewer folds, or" if one_class else ":"
             raise ParameterError(f"the scorer returned {score} in {where}{reason} choose another one", scoring=None)
         return score
@@ -216,7 +213,8 @@ class Scoring:
             return float(np.trace(tally) / tally.sum())
         codes, labels = np.nonzero(tally)
         decision = np.array([[-1.0], [1.0]])[labels] if len(tally) == 2 else np.eye(len(tally))[labels]
-        rows = Samples(np.empty((len(codes), 0)), codes, tally[codes, labels], np.ones(len(tally)), self.classes)
+        target = Target(codes, np.ones(len(tally)), self.classes)
+        rows = LabelledSamples(np.empty((len(codes), 0)), target, tally[codes, labels])
         return self.score(rows, decision, Sigmoids.none(decision.shape[1]), where)
 
 
@@ -237,7 +235,7 @@ class _ScoredClassifier(ClassifierMixin, BaseEstimator):
         return self.decision[:, 0] if self.decision.shape[1] == 1 else self.decision
 
     def predict(self, X: Any) -> np.ndarray:
-        return predicted(self.decision_function(X), self.classes_)
+        return np.asarray(self.classes_[codes_of_scores(self.decision_function(X))])
 
     def predict_proba(self, X: Any) -> FloatArray:
         assert self.decision is not None

@@ -31,8 +31,9 @@ from quadric.losses.footprint import fits
 from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.extent import is_small
 from quadric.samples.folds import key_of
-from quadric.samples.labelled import Samples, check_magnitude
+from quadric.samples.labelled import LabelledSamples, check_magnitude
 from quadric.samples.source import SamplesInMemory
+from quadric.samples.target import codes_of_scores
 from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.streamed import StreamedResult
@@ -158,7 +159,8 @@ class SurfaceClassifier(Classifier, BaseEstimator):
         array of shape (m,)
             A sample whose f overflows has no class: it is an error that names the row.
         """
-        return predicted(finite_scores(self, X), self.classes_)
+        codes = codes_of_scores(finite_scores(self, X))  # refuses an unfitted model, which has no classes_ yet
+        return np.asarray(self.classes_[codes])
 
     def term_names(self) -> list[str]:
         """Names of the terms, aligned with the columns of ``coef_``.
@@ -190,11 +192,6 @@ def first_overflow(scores: FloatArray) -> int | None:
     """Position of the first row without a finite score, if there is one."""
     rows = np.flatnonzero(~np.isfinite(scores.reshape(len(scores), -1)).all(axis=1))
     return int(rows[0]) if len(rows) else None
-
-
-def predicted(scores: FloatArray, classes: np.ndarray) -> np.ndarray:
-    """Classes by the sign of one score, or by the largest of several."""
-    return np.asarray(classes[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)])
 
 
 def seed_of(random_state: RandomState) -> int:
@@ -346,7 +343,7 @@ class SparseSurfaceClassifier(SurfaceClassifier):
     def _surveyed(self, stream: Stream) -> CappedStream:
         return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
 
-    def _as_stream(self, samples: Samples, present: BoolArray, groups: Any = None) -> Stream | None:
+    def _as_stream(self, samples: LabelledSamples, present: BoolArray, groups: Any = None) -> Stream | None:
         """Samples as a stream where there are enough of them for passes to be quicker, otherwise None.
 
         It is the rule for files and frames: the same rows give the same model wherever they are.
@@ -355,17 +352,17 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         if issparse(samples.X) or is_small(m, n) or has_many_terms(samples.X):
             return None
         keys = None if groups is None else _keys_of(np.asarray(groups)[present])
-        plain = replace(samples, class_weight=np.ones(len(samples.classes)))
+        plain = replace(samples, target=samples.target.with_factors(np.ones(samples.target.n_classes)))
         source = SamplesInMemory(plain, ids=np.flatnonzero(present) + 1, keys=keys)
         names = tuple(map(str, getattr(self, "feature_names_in_", default_names(n))))
-        return Stream(source, names, "y", samples.classes, has_groups=keys is not None)
+        return Stream(source, names, "y", samples.target.classes, has_groups=keys is not None)
 
     def _check_provable(self) -> None:
         needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
         if self.method == "exact" and needy:
             raise ParameterError(f'method="exact" needs all rows in memory with the loss {needy[0]}; use "best"', method="best")
 
-    def _in_units(self, samples: Samples) -> tuple[Samples, Units]:
+    def _in_units(self, samples: LabelledSamples) -> tuple[LabelledSamples, Units]:
         check_magnitude(samples.X)
         units = Units.of(samples.X, samples.sample_weight, standardize=self.standardize, clip=self.clip)
         X = units(samples.X)

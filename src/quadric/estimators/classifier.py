@@ -43,13 +43,13 @@ from quadric.estimators.validation import (
 )
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import SparseProblem, TrainingData, training_data
+from quadric.losses.base import SparseProblem, TrainingData
 from quadric.losses.footprint import check_memory
 from quadric.progress import writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
-from quadric.samples.labelled import Samples
+from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Schedule, SearchResult, Status
@@ -280,17 +280,17 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         X, y = self._validated(X, y, ensure_min_samples=2)
         self._fit_samples(validate_samples(X, y, sample_weight, self.class_weight))
 
-    def _fit_samples(self, samples: Samples) -> None:
+    def _fit_samples(self, samples: LabelledSamples) -> None:
         samples, units = self._in_units(samples)
         names = getattr(self, "feature_names_in_", None)
         limits = self._limits(names, samples.X.shape[1])
-        processes = processes_of(self.n_jobs, len(samples.positives()))
+        processes = processes_of(self.n_jobs, len(samples.surfaces))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
-        data = loss_named(self.loss).data.from_samples(samples, limits)
+        data = loss_named(self.loss).data(samples, limits)
         fits = list(self._fit_surfaces(data, samples, processes))
-        self._warn_of(fits, samples.classes)
-        self._set_fits(fits, samples.classes, units)
+        self._warn_of(fits, samples.target.classes)
+        self._set_fits(fits, samples.target.classes, units)
 
     def fit_moments(self, moments: Moments) -> Self:
         """Fit to sums over any number of rows; for losses that need no more of them ("least_squares").
@@ -316,9 +316,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         limits = self._limits(moments.columns, len(moments.columns))
         sums, data = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         facts, seed, fits = SumFacts.of(sums), seed_of(self.random_state), []
-        for positive in sums.positives():
-            problem = data.one_against_rest(positive, float(self.C), int(self.k))
-            how = int(self.k), self.method, self._search_options(seed, positive), deadline
+        for surface in sums.surfaces:
+            problem = data.problem_for(surface, float(self.C), int(self.k))
+            how = int(self.k), self.method, self._search_options(seed, surface), deadline
             fits.append(fit_surface(problem, SumsJudge(problem, facts), np.empty(0), *how))
         self._warn_of(fits, np.array(moments.classes), deadline)
         self._set_columns(moments.columns)
@@ -351,12 +351,12 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         limits = self._limits(columns, len(columns))
         rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
-        for number, positive in enumerate(rows.sums.positives()):
-            options = self._search_options(seed, positive, most_examined=most_examined)
+        for number, surface in enumerate(rows.sums.surfaces):
+            options = self._search_options(seed, surface, most_examined=most_examined)
             options = replace(options, schedule=options.schedule.until(deadline))
             is_late = bool(starts) and options.schedule.time_limit == 0.0
             how: dict[str, Any] = {"method": self.method, "options": options, "terms": starts[number] if is_late else None}
-            found = fit_streamed(rows, self.loss, positive, float(self.C), int(self.k), limits, **how)
+            found = fit_streamed(rows, self.loss, surface, float(self.C), int(self.k), limits, **how)
             fits.append(SurfaceFit.of_passes(found, len(columns)))
         self._warn_of(fits, classes, deadline)
         self._set_columns(columns)
@@ -365,25 +365,25 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _fit_surfaces(
         self,
         data: TrainingData,
-        samples: Samples,
+        samples: LabelledSamples,
         processes: int,
         starts: Sequence[IntArray] = (),
         deadline: float | None = None,
     ) -> Iterable[SurfaceFit]:
         """The surface of each class; with ``starts``, the terms that a cross-validation found, never worse than on these."""
         judge, seed = Judge.of(samples), seed_of(self.random_state)
-        most = most_examined(len(samples.codes)) if starts else None
+        most = most_examined(len(samples.target)) if starts else None
         jobs = (
             delayed(fit_surface)(
-                data.one_against_rest(positive, float(self.C), int(self.k)),
+                data.problem_for(surface, float(self.C), int(self.k)),
                 judge,
-                samples.signs(positive),
+                samples.target.y(surface),
                 int(self.k),
                 self.method,
-                self._search_options(seed, positive, tuple(starts[number : number + 1]), most),
+                self._search_options(seed, surface, tuple(starts[number : number + 1]), most),
                 deadline,
             )
-            for number, positive in enumerate(samples.positives())
+            for number, surface in enumerate(samples.surfaces)
         )
         return workers(processes, return_as="generator")(jobs)
 
@@ -392,10 +392,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, **own)
 
     def _search_options(
-        self, seed: int, positive: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None
+        self, seed: int, surface: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None
     ) -> SearchOptions:
         report = writer_for(int(self.verbose))
-        return SearchOptions(self._schedule(), (seed, positive), report, starts, self.gap_limit, most_examined)
+        return SearchOptions(self._schedule(), (seed, surface), report, starts, self.gap_limit, most_examined)
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -480,7 +480,7 @@ def digested(
     size = (min(moments.n_rows, 1), len(moments.columns)), len(moments.classes), len(limits.exclude)
     check_memory(loss, Extent(*size, proves=True))
     sums = SummedSamples.of(moments, class_weight, standardize=standardize)
-    return sums, training_data(sums, loss, limits)
+    return sums, loss_named(loss).data(sums, limits)
 
 
 def check_sums(moments: Moments) -> None:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS
 from quadric.errors import warn_user
-from quadric.estimators._foldwork import FoldRunner, FoldTask, FoldWork, SampledParts, SummedParts
+from quadric.estimators._foldwork import FoldRunner, FoldTask, SampledParts, SummedParts
 from quadric.estimators._scoreboard import Scoreboard
 from quadric.estimators._scoring import Scoring
 from quadric.estimators.base import (
@@ -47,13 +47,13 @@ from quadric.estimators.validation import (
 )
 from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
-from quadric.losses.base import TrainingData, training_data
+from quadric.losses.base import TrainingData
 from quadric.losses.footprint import check_memory
 from quadric.progress import counted, part, parts, writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.folds import Fold, check_folds, folds_of
-from quadric.samples.labelled import Samples
+from quadric.samples.labelled import LabelledSamples
 from quadric.samples.recoding import Coding
 from quadric.samples.sums import SummedSamples
 from quadric.search.methods import METHODS
@@ -296,7 +296,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
 
     def _fit_samples(
-        self, samples: Samples, folds: Sequence[Fold], deadline: float | None, coding: Coding | None = None
+        self, samples: LabelledSamples, folds: Sequence[Fold], deadline: float | None, coding: Coding | None = None
     ) -> None:
         prepared, units = self._in_units(samples)
         check_folds(folds, samples)
@@ -305,9 +305,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
         coding = coding if coding is not None and coding.learns else None
-        parts = SampledParts.of(samples, None if coding is None else replace(coding, gaps=None))  # X has them
         of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
-        work = FoldRunner(FoldWork(task, of_folds, Scoring.of(self.scoring, samples.classes), parts), folds, processes)
+        parts = SampledParts.of(of_folds, None if coding is None else replace(coding, gaps=None))  # X has them
+        work = FoldRunner(task, parts, Scoring.of(self.scoring, samples.target.classes), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
         cell = self._set_choice(board, work)
@@ -315,20 +315,20 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         def fit(quick: QuickSearch, starts: Sequence[IntArray]) -> None:
             model, limits = self.best_estimator_, task.dictionaries[cell.terms].limits
             of_all_rows = parts.is_drawn is None or not loss_named(cell.loss).keeps_rows
-            data = quick.digest(cell.terms, cell.loss) if of_all_rows else training_data(prepared, cell.loss, limits)
+            data = quick.digest(cell.terms, cell.loss) if of_all_rows else loss_named(cell.loss).data(prepared, limits)
             searches = model._fit_surfaces(data, prepared, processes_of(self.n_jobs, len(starts)), starts, task.deadline)
             fits = list(counted(searches, len(starts), "final fit"))
             if not task.out_of_time():
                 for found in fits:
                     warn_unless_converged(found, model._schedule().until(task.deadline), type(self).__name__)
-            model._set_fits(fits, samples.classes, units)
+            model._set_fits(fits, samples.target.classes, units)
             model.n_features_in_ = self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
 
         with part(0.7, 1.0):
             # sums and a random sample tell the paths where there is one
-            whole = prepared if parts.is_drawn is None else parts.fitted_to(task, samples, np.arange(len(samples.codes))).data
+            whole = prepared if parts.is_drawn is None else parts.fitted_to(task, samples, np.arange(len(samples.target))).data
             self._fit_chosen(whole, task, board, cell, fit)
 
     def _fit_stream(self, stream: Stream, deadline: float | None) -> IntArray:
@@ -347,8 +347,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self._set_columns(surveyed.stream.columns)
             if surveyed.is_gathered:
                 samples = surveyed.samples(self.class_weight)
-                everyone = np.ones(len(samples.codes), dtype=bool)
-                folds = folds_of(self.cv, samples.X, samples.classes[samples.codes], surveyed.groups, everyone)
+                everyone = np.ones(len(samples.target), dtype=bool)
+                folds = folds_of(self.cv, samples.X, samples.target.classes[samples.target.codes], surveyed.groups, everyone)
                 self._fit_samples(samples, folds, deadline, coding)
                 self.all_rows_scored_ = True
             else:
@@ -370,21 +370,21 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         except ValueError as error:
             if surveyed.has_all_rows:
                 raise
-            raise ValueError(f"of {len(samples.codes)} random rows, {error}, or a loss that needs sums only") from None
+            raise ValueError(f"of {len(samples.target)} random rows, {error}, or a loss that needs sums only") from None
         task = self._task(samples.n_features, deadline)
-        board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.classes)
+        board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.target.classes)
         with part(0.0, 0.4):
             sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
         moments = sums.whole()
         whole = SummedSamples.of(moments, self.class_weight, standardize=bool(self.standardize), sample=samples)
-        samples = replace(samples, class_weight=whole.class_weight)
-        work = FoldRunner(FoldWork(task, samples, scoring, SummedParts(sums)), folds, processes_of(self.n_jobs, n_folds))
+        samples = replace(samples, target=samples.target.with_factors(whole.moments.factors))
+        work = FoldRunner(task, SummedParts(samples, sums), scoring, folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):
             self.all_rows_scored_ = surveyed.has_all_rows or (scoring.is_additive and not task.out_of_time())
             if self.all_rows_scored_ and not surveyed.has_all_rows:
-                board.score_all_rows(scoring, surveyed.stream.source, samples.class_weight, surveyed.stream.seed)
+                board.score_all_rows(scoring, surveyed.stream.source, samples.target.class_weight, surveyed.stream.seed)
         cell = self._set_choice(board, work)
 
         def fit(quick: QuickSearch, starts: Sequence[IntArray]) -> None:
@@ -399,7 +399,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _fit_chosen(
         self,
-        rows: Samples | SummedSamples,
+        rows: LabelledSamples | SummedSamples,
         task: FoldTask,
         board: Scoreboard,
         cell: GridCell,
@@ -408,7 +408,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """The paths of the chosen loss, and a full search at the chosen cell that starts from their terms there."""
         own = task.only(cell.terms)
         quick = QuickSearch(rows, own, by_decomposition=task.by_decomposition, report=writer_for(task.verbose))
-        self.paths_ = self._paths(quick, rows.positives(), task, board, cell)
+        self.paths_ = self._paths(quick, rows.surfaces, task, board, cell)
         self.best_estimator_ = self._chosen_classifier()
         searching, proving = parts(1.0, float(self.certify))
         with searching:
@@ -418,7 +418,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             self._warn_of_deadline(board)
         with proving:
             if self.certify:
-                self.paths_ = self._certified(quick.digest(cell.terms, cell.loss), rows.positives(), task)
+                self.paths_ = self._certified(quick.digest(cell.terms, cell.loss), rows.surfaces, task)
         self._take_over(self.best_estimator_)
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
@@ -441,7 +441,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Cs = {Family(terms, loss): np.unique(values) for terms in task.dictionaries for loss, values in grids.items()}
         return Scoreboard(Cs, {terms: own.ks for terms, own in task.dictionaries.items()}, n_folds)
 
-    def _check_memory(self, board: Scoreboard, task: FoldTask, samples: Samples, folds: Sequence[Fold], processes: int) -> None:
+    def _check_memory(
+        self, board: Scoreboard, task: FoldTask, samples: LabelledSamples, folds: Sequence[Fold], processes: int
+    ) -> None:
         widest, own = list(task.dictionaries.items())[-1]
         needs = {
             "n_scored": max(len(fold.test) for fold in folds),
@@ -469,8 +471,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             plan = board.extended()
             if not plan:
                 break
-            for family, rows in plan.items():
-                report(f"the best C of {family.loss} is at the end of its grid: trying C = {rows[0].C:g}, too")
+            for family, grid in plan.items():
+                report(f"the best C of {family.loss} is at the end of its grid: trying C = {next(iter(grid)):g}, too")
             with part(*(0.75 + 0.25 * (self.n_extensions_ + done) / MOST_EXTENSIONS for done in (0, 1))):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1
@@ -491,21 +493,21 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return next(iter(own.values())) if isinstance(self.loss, str) else own
 
     def _paths(
-        self, quick: QuickSearch, positives: Sequence[int], task: FoldTask, board: Scoreboard, cell: GridCell
+        self, quick: QuickSearch, surfaces: Sequence[int], task: FoldTask, board: Scoreboard, cell: GridCell
     ) -> list[QuadraticPath]:
         Cs, ks, scores = board.Cs[cell.family], board.ks[cell.terms], board.scores()[cell.family]
         if task.out_of_time():  # the chosen cell is all that there is of the paths
             row, column = Cs == cell.C, ks == cell.k
             Cs, ks, scores = Cs[row], ks[column], scores[:, row][:, :, column]
-        paths = [quick.path(cell.terms, cell.loss, positive, Cs, ks) for positive in positives]
+        paths = [quick.path(cell.terms, cell.loss, surface, Cs, ks) for surface in surfaces]
         return [replace(path, scores=scores) for path in paths]
 
-    def _certified(self, data: TrainingData, positives: Sequence[int], task: FoldTask) -> list[QuadraticPath]:
+    def _certified(self, data: TrainingData, surfaces: Sequence[int], task: FoldTask) -> list[QuadraticPath]:
         """The paths with the lower bounds that there is time for."""
         out, report = [], writer_for(task.verbose)
-        for path, positive, own_part in zip(self.paths_, positives, parts(*[1.0] * len(positives)), strict=True):
+        for path, surface, own_part in zip(self.paths_, surfaces, parts(*[1.0] * len(surfaces)), strict=True):
             with own_part:
-                out.append(certified(path, data, positive, report=report, going=lambda: not task.out_of_time()))
+                out.append(certified(path, data, surface, report=report, going=lambda: not task.out_of_time()))
         return out
 
     def _warn_of_deadline(self, board: Scoreboard) -> None:

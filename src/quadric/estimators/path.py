@@ -141,8 +141,8 @@ def sparse_quadratic_path(
     with numbers_only(X):
         checked_X, checked_y = check_X_y(X, y, dtype=np.float64, order="C", ensure_min_samples=2)
     samples = validate_samples(checked_X, checked_y, sample_weight, class_weight)
-    if len(samples.classes) > 2:
-        raise ValueError(f"a path needs two classes, but y has {len(samples.classes)}; use SparseQuadraticSVCCV for more")
+    if samples.target.n_classes > 2:
+        raise ValueError(f"a path needs two classes, but y has {samples.target.n_classes}; use SparseQuadraticSVCCV for more")
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
     limits = support_limits(include, exclude, names, n_features, n_terms, terms, rules=rules)
     default = DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS
@@ -150,7 +150,7 @@ def sparse_quadratic_path(
     check_memory(loss, samples.extent(len(limits.exclude), grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))
     check_magnitude(samples.X)
     warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)")
-    data = loss_named(loss).data.from_samples(samples, limits)
+    data = loss_named(loss).data(samples, limits)
     seed = (seed_of(random_state), 1)
     report, (tracing, proving) = writer_for(verbose), parts(1.0, 2.0 * certify)
     with tracing:

@@ -29,8 +29,9 @@ from quadric.defaults import (
 from quadric.errors import quoted, warn_user
 from quadric.geometry.lifting import column_ends
 from quadric.geometry.moments import CONSTANT_TOLERANCE
-from quadric.labels import class_weights, positions_in
-from quadric.samples.labelled import LARGEST, Samples
+from quadric.labels import positions_in
+from quadric.samples.labelled import LARGEST, LabelledSamples
+from quadric.samples.target import Target
 from quadric.types import FloatArray, IntArray
 
 # Ratio of two columns' standard deviations, and of a column's mean to its own, above which a ScaleWarning is due.
@@ -188,7 +189,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 
 def validate_samples(
     X: FloatArray, y: np.ndarray, sample_weight: Any, class_weight: Any, classes: np.ndarray | None = None
-) -> Samples:
+) -> LabelledSamples:
     """Check labels and weights of an X that has been validated; ``classes`` where they are known already."""
     check_classification_targets(y)
     weight = check_sample_weight(sample_weight, X)
@@ -206,7 +207,8 @@ def validate_samples(
         raise ValueError(f"y must have samples of at least two classes, but has one class only: {quoted(found.tolist()[0])}")
     else:
         classes = found
-    return Samples(X, codes, weight, class_weights(class_weight, classes, codes, weight), classes)
+    target = Target(codes, np.ones(len(classes)), classes).weighted(class_weight, weight)
+    return LabelledSamples(X, target, weight)
 
 
 def _codes_in(classes: np.ndarray, labels: np.ndarray) -> IntArray:

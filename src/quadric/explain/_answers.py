@@ -22,6 +22,7 @@ from quadric.explain._branch import TOLERANCE, nearest_in_box
 from quadric.explain._nearest import Answers, nearest
 from quadric.explain._request import ROUNDING, Actions
 from quadric.geometry.surface import QuadraticSurface
+from quadric.samples.units import Units
 from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -34,12 +35,11 @@ BELOW, BETWEEN, ABOVE = -1, 0, 1
 
 @dataclass(frozen=True)
 class Start:
-    """Rows to change, in reported and in fitted units with the scale and the caps between the two, and as they came."""
+    """Rows to change, in reported and in fitted units, what is between the two, and the rows as they came."""
 
     V: FloatArray
     U: FloatArray
-    scale: FloatArray
-    caps: tuple[FloatArray, FloatArray]
+    units: Units
     cases: Table | FloatArray
     missing: BoolArray
 
@@ -48,7 +48,7 @@ class Start:
             return self
         V = self.V[rows]
         cases = V if self.cases is self.V else self.cases[rows]
-        return Start(V, self.U[rows], self.scale, self.caps, cases, self.missing[rows])
+        return Start(V, self.U[rows], self.units, cases, self.missing[rows])
 
 
 def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, rules: Actions, max_nodes: int) -> Answers:
@@ -69,14 +69,14 @@ def smallest_change(surface: QuadraticSurface, start: Start, level: FloatArray, 
         size=((np.abs(part.U) @ np.abs(surface.W) + np.abs(surface.b))[:, moving] / unit).max(axis=1),
     )
     if (rules.bounded & moving).any():
-        found = nearest_in_box(goal, rules.box(part.V, part.scale, moving), max_nodes)
+        found = nearest_in_box(goal, rules.box(part.V, part.units.scale, moving), max_nodes)
     else:
         found = nearest(goal.A, goal.a, goal.r, goal.size)
     change = np.zeros_like(part.U)
     change[:, moving] = found.point / unit
     answers.put(rows, replace(found, point=change))
     for row in np.flatnonzero(answers.reached & ~answers.proved):
-        case = _Case((surface,), start.V[row], start.U[row], start.scale, float(level[row]), rules)
+        case = _Case((surface,), start.take(np.array([row])), float(level[row]), rules)
         answers.point[row] = case.shortest([answers.point[row], case.local_optimum(answers.point[row])])
     return answers
 
@@ -94,7 +94,7 @@ def smallest_common_change(
     hopeless = np.any([~answers.reached & answers.proved for answers in alone], axis=0)
     best = Answers(np.zeros_like(start.U), np.zeros_like(hopeless), hopeless.copy(), bound, np.full(len(bound), np.nan))
     for row in np.flatnonzero(~hopeless):
-        case = _Case(tuple(surfaces), start.V[row], start.U[row], start.scale, float(level[row]), rules)
+        case = _Case(surfaces, start.take(np.array([row])), float(level[row]), rules)
         near_enough = bound[row] * (1.0 + TOLERANCE)
         changes = [answers.point[row] for answers in alone if answers.reached[row]]
         if not any(case.served_by(change) and case.length(change) <= near_enough for change in changes):
@@ -110,10 +110,8 @@ def smallest_common_change(
 class _Case:
     """One row that all surfaces are to lift to a level."""
 
-    surfaces: tuple[QuadraticSurface, ...]
-    v: FloatArray
-    u: FloatArray
-    scale: FloatArray
+    surfaces: Sequence[QuadraticSurface]
+    start: Start
     level: float
     rules: Actions
 
@@ -121,7 +119,7 @@ class _Case:
         return float(self.rules.distance(change[None])[0])
 
     def served_by(self, change: FloatArray) -> bool:
-        moved = (self.u + change)[None]
+        moved = self.start.U + change
         return all(surface(moved)[0] >= self.level - ROUNDING * surface.magnitude(moved)[0] for surface in self.surfaces)
 
     def shortest(self, changes: Sequence[FloatArray]) -> FloatArray:
@@ -131,15 +129,15 @@ class _Case:
     def local_optimum(self, change: FloatArray) -> FloatArray:
         """Where a general solver gets to from a change; integers stay as they are."""
         moving = self.rules.free & ~self.rules.integer & np.any([surface.live_features for surface in self.surfaces], axis=0)
-        ends = [(end[0] - self.v) / self.scale for end in self.rules.ends(self.v[None])]
-        low, high = (np.where(moving, end, change) for end in ends)
+        V, U, scale = self.start.V, self.start.U, self.start.units.scale
+        low, high = (np.where(moving, (end - V)[0] / scale, change) for end in self.rules.ends(V))
         # a little more than needed: the solver may stop that much short
-        level = self.level + SHORT * max(surface.magnitude(self.u[None])[0] for surface in self.surfaces)
+        level = self.level + SHORT * max(surface.magnitude(U)[0] for surface in self.surfaces)
         constraints = [
             {
                 "type": "ineq",
-                "fun": lambda d, surface=surface: surface((self.u + d)[None])[0] - level,
-                "jac": lambda d, surface=surface: surface.gradient((self.u + d)[None])[0],
+                "fun": lambda d, surface=surface: surface(U + d)[0] - level,
+                "jac": lambda d, surface=surface: surface.gradient(U + d)[0],
             }
             for surface in self.surfaces
         ]
@@ -164,7 +162,7 @@ def smallest_capped_change(
     combinations, unexamined = parts.combinations()
     for combination, rows in combinations:
         found = parts.solved(combination, rows, surfaces, level[rows], max_nodes)
-        own = np.where(found.reached, rules.distance((found.point - start.V[rows]) / start.scale), np.inf)
+        own = np.where(found.reached, rules.distance((found.point - start.V[rows]) / start.units.scale), np.inf)
         shorter = np.flatnonzero(own < length[rows])
         kept = rows[shorter]
         length[kept], best.point[kept], best.reached[kept] = own[shorter], found.point[shorter], True
@@ -202,7 +200,7 @@ class _Parts:
 
     @staticmethod
     def of(start: Start, rules: Actions, live: BoolArray) -> _Parts:
-        low, high = start.caps
+        low, high = start.units.low, start.units.high
         between = replace(rules, lower=np.maximum(rules.lower, low), upper=np.minimum(rules.upper, high))
         capped = np.flatnonzero(rules.free & live & (np.isfinite(low) | np.isfinite(high)))
         V, low, high, integer = start.V[:, capped], low[capped], high[capped], rules.integer[capped]
@@ -237,13 +235,13 @@ class _Parts:
     ) -> Answers:
         """Rows after the smallest change that keeps to one combination of parts."""
         part, capped, away = self.start.take(rows), self.capped, combination != BETWEEN
-        low, high = (cap[capped] for cap in self.start.caps)
+        low, high, scale = (values[capped] for values in (part.units.low, part.units.high, part.units.scale))
         V = part.V[:, capped]
         inside = np.clip(V, low, high)
         # where the surfaces see the row: at a cap, or, of what moves between the caps, where it is
         seen = np.select([combination == BELOW, combination == ABOVE], [low, high], V)
         U, free = part.U.copy(), self.between.free.copy()
-        U[:, capped] += (seen - inside) / part.scale[capped]
+        U[:, capped] += (seen - inside) / scale
         free[capped[away]] = False
         beyond, fixed = capped[away], np.where(combination == BELOW, self.below[rows], self.above[rows])[:, away]
         seen_start, rules = replace(part, U=U), replace(self.between, free=free)
@@ -251,9 +249,9 @@ class _Parts:
             found = smallest_change(surfaces[0], seen_start, level, rules, max_nodes)
         else:
             found = smallest_common_change(surfaces, seen_start, level, rules, max_nodes)
-        x = rules.obeyed(part.V, found.point * part.scale)
+        x = rules.obeyed(part.V, found.point * part.units.scale)
         x[:, beyond] = fixed
-        cost = rules.take(beyond).distance((fixed - part.V[:, beyond]) / part.scale[beyond])
+        cost = rules.take(beyond).distance((fixed - part.V[:, beyond]) / scale[away])
         is_plain = (inside == V).all(axis=1) & (not away.any())
         multiplier = np.where(is_plain, found.multiplier, np.nan)
         return replace(found, point=x, bound=np.hypot(found.bound, cost), multiplier=multiplier)

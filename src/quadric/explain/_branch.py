@@ -24,6 +24,7 @@ TOLERANCE = 1e-6
 AT_ONCE = 2048
 # Distance from an integer, in raw units, below which a value counts as one.
 OFF_LATTICE = 1e-7
+SLACK: dict[np.ufunc, float] = {np.rint: 0.0, np.ceil: -OFF_LATTICE, np.floor: OFF_LATTICE}
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,13 @@ class Box:
 
     def on_lattice(self) -> Box:
         """The box with its integer sides drawn in to the lattice."""
-        return replace(self, low=self._up(self.low), high=self._down(self.high))
+        return replace(self, low=self._rounded(self.low, np.ceil), high=self._rounded(self.high, np.floor))
 
     def rounded(self, e: FloatArray, away: FloatArray | None = None) -> FloatArray:
         """The nearest lattice point of the box, or the next one in the direction of the signs of ``away``."""
-        nearest = self._rounded(e, np.rint, 0.0) if away is None else np.where(away > 0.0, self._up(e), self._down(e))
-        return np.clip(nearest, self.low, self.high)
+        if away is None:
+            return np.clip(self._rounded(e, np.rint), self.low, self.high)
+        return np.clip(np.where(away > 0.0, self._rounded(e, np.ceil), self._rounded(e, np.floor)), self.low, self.high)
 
     def offsets(self, e: FloatArray) -> FloatArray:
         """Distance from the lattice in raw units; zero where any value will do."""
@@ -60,14 +62,8 @@ class Box:
         inside = (e >= self.low) & (e <= self.high)
         return np.asarray((inside & (self.offsets(e) <= OFF_LATTICE)).all(axis=1))
 
-    def _up(self, e: FloatArray) -> FloatArray:
-        return self._rounded(e, np.ceil, -OFF_LATTICE)
-
-    def _down(self, e: FloatArray) -> FloatArray:
-        return self._rounded(e, np.floor, OFF_LATTICE)
-
-    def _rounded(self, e: FloatArray, how: np.ufunc, slack: float) -> FloatArray:
-        value = how(self.raw + e / self.step + slack)
+    def _rounded(self, e: FloatArray, how: np.ufunc) -> FloatArray:
+        value = how(self.raw + e / self.step + SLACK[how])
         return np.where(self.integer & np.isfinite(e), (value - self.raw) * self.step, e)
 
 

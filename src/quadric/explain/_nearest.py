@@ -91,7 +91,8 @@ def _in_eigenvectors(values: FloatArray, slopes: FloatArray, r: FloatArray) -> A
     # sigma = pole + t with the largest lambda that matters as pole: t keeps its digits however close to the pole sigma is
     pole = np.where(sloping, values, -np.inf).max(axis=1, initial=-np.inf)
     pole = np.where(sloping.any(axis=1), pole, floor)
-    secular = _Secular.of(values, slopes, pole)
+    # where the slope is zero nothing depends on the gap, as long as it is not zero
+    secular = _Secular(slopes, np.where(sloping, pole[:, None] - values, 1.0), 0.5 * values, pole)
     t_least = floor - pole
     at_least = np.where(t_least > 0.0, secular.reach(np.where(t_least > 0.0, t_least, 1.0))[0], np.inf)
     at_least = np.where(sloping.any(axis=1), at_least, 0.0)
@@ -117,11 +118,6 @@ class _Secular:
     offsets: FloatArray
     halves: FloatArray
     pole: FloatArray
-
-    @staticmethod
-    def of(values: FloatArray, slopes: FloatArray, pole: FloatArray) -> _Secular:
-        # where the slope is zero nothing depends on the gap, as long as it is not zero
-        return _Secular(slopes, np.where(slopes == 0.0, 1.0, pole[:, None] - values), 0.5 * values, pole)
 
     def take(self, rows: IntArray) -> _Secular:
         return _Secular(self.slopes[rows], self.offsets[rows], self.halves[rows], self.pole[rows])

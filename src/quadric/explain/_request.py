@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from quadric.errors import quoted, unknown_names
+from quadric.errors import listed, quoted, unknown_names
 from quadric.explain._branch import Box
 from quadric.fitted import FittedModel
 from quadric.geometry.surface import QuadraticSurface
@@ -206,7 +206,7 @@ def per_feature(view: FittedModel, values: Any, default: float, what: str) -> Fl
     elif values is not None:
         array = np.asarray(values, dtype=float)
         if array.shape != (view.n_features,):
-            raise ValueError(f"{what} has shape {array.shape}, but there are {view.n_features} features: {_listed(view.names)}")
+            raise ValueError(f"{what} has shape {array.shape}, but there are {view.n_features} features: {listed(view.names)}")
         out = np.where(np.isnan(array), default, array)
     return out
 
@@ -221,68 +221,51 @@ def _positions(view: FittedModel, item: Any, what: str) -> list[int]:
     raise ValueError(f"{what}: {unknown_names([item], view.names, 'the model', 'feature')}")
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-
-
 def _weights(view: FittedModel, metric: Any) -> FloatArray:
     if isinstance(metric, str):
         if metric != "raw":
             raise ValueError(f"metric must be None, 'raw', an array or a mapping of weights, got {quoted(metric)}")
-        return view.scale**2
+        return view.units.scale**2
     weight = per_feature(view, metric, 1.0, "metric")
     if not (np.isfinite(weight).all() and (weight > 0.0).all()):
         raise ValueError("metric must hold positive, finite weights")
     return weight
 
 
-@dataclass(frozen=True)
-class SeenValues:
-    """What a population tells of the values that its rows can have.
+def seen_limits(view: FittedModel, population: Table) -> dict[str, Any]:
+    """Parameters of ``recourse`` from what a population shows: the range of each number, and which ones are whole only.
 
-    Attributes
+    Parameters
     ----------
     view : FittedModel
-    columns : dict
-        Input column of each feature that is a number.
-    whole : frozenset of str
-        Those features that have whole numbers only.
-    lower, upper : arrays of shape (n,)
-        Range of each feature in reported units; NaN where it codes a category.
+    population : Table
+        Rows as they came.
     """
-
-    view: FittedModel
-    columns: dict[str, str]
-    whole: frozenset[str]
-    lower: FloatArray
-    upper: FloatArray
-
-    @staticmethod
-    def of(view: FittedModel, table: Table, V: FloatArray) -> SeenValues:
-        """From the rows as they came, and in reported units."""
-        columns = {view.names[j]: view.input_names[view.blocks[j]] for j in np.flatnonzero(view.numeric)}
-        whole = frozenset(name for name, column in columns.items() if holds_whole_numbers(_numbers(view, table, column)))
-        lower, upper = (np.where(view.numeric, end, np.nan) for end in (V.min(axis=0), V.max(axis=0)))
-        return SeenValues(view, columns, whole, lower, upper)
-
-    def limits(self, case: Table, before: FloatArray) -> dict[str, Any]:
-        """Parameters of ``recourse`` for one row: no value beyond the range seen, whole numbers stay whole, no gap is filled.
-
-        Parameters
-        ----------
-        case : Table
-            The row as it came.
-        before : array of shape (n,)
-            The row in reported units; it may lie outside the range itself.
-        """
-        numbers = {name: _numbers(self.view, case, column) for name, column in self.columns.items()}
-        return {
-            "frozen": [name for name, own in numbers.items() if np.isnan(own[0])],
-            "lower": np.minimum(self.lower, before),
-            "upper": np.maximum(self.upper, before),
-            "integer": [name for name, own in numbers.items() if name in self.whole and holds_whole_numbers(own)],
-        }
+    V = view.reported(population)
+    present = np.where(view.missing(population), np.nan, V)
+    whole = [view.names[j] for j in np.flatnonzero(view.numeric) if holds_whole_numbers(present[:, j])]
+    lower, upper = (np.where(view.numeric, end, np.nan) for end in (V.min(axis=0), V.max(axis=0)))
+    return {"lower": lower, "upper": upper, "integer": whole}
 
 
-def _numbers(view: FittedModel, rows: Table, column: str) -> FloatArray:
-    return view.inputs[view.input_names.index(column)].numbers(rows[column])
+def limits_of_row(view: FittedModel, seen: Mapping[str, Any], case: Table, before: FloatArray) -> dict[str, Any]:
+    """The same for one row, which may lie outside the range itself: whole numbers stay whole, and no gap is filled.
+
+    Parameters
+    ----------
+    view : FittedModel
+    seen : mapping
+        What :func:`seen_limits` gave.
+    case : Table
+        The row as it came.
+    before : array of shape (n,)
+        The row in reported units.
+    """
+    absent = view.missing(case)[0]
+    is_whole = dict(zip(view.names, absent | (np.rint(before) == before), strict=True))
+    return {
+        "frozen": [view.names[j] for j in np.flatnonzero(view.numeric & absent)],
+        "lower": np.minimum(seen["lower"], before),
+        "upper": np.maximum(seen["upper"], before),
+        "integer": [name for name in seen["integer"] if is_whole[name]],
+    }

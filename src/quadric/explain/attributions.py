@@ -116,7 +116,7 @@ def shapley(model: Model, X: Rows, *, background: Rows, target: Hashable | None 
     """
     view = fitted_model(model)
     surface = view.surface_towards(target)
-    mean, spread = _mean_and_spread(view, surface, background)
+    mean, spread = mean_and_spread(view, surface, background)
     U = view.fitted(X)
     values = against_point(surface, U, mean) - spread
     base = float(surface(mean[None])[0] + spread.sum())
@@ -131,31 +131,19 @@ def against_point(surface: QuadraticSurface, U: FloatArray, reference: FloatArra
     return (U - reference) * (_times(surface, 0.5 * (U + reference)) + surface.b)
 
 
-def background_mean(view: FittedModel, background: Any) -> FloatArray:
-    """The background's mean in fitted units."""
-    moments = _fitted_moments(view, background)
-    return np.asarray(view.fitted(background).mean(axis=0)) if moments is None else moments[0]
-
-
-def _mean_and_spread(view: FittedModel, surface: QuadraticSurface, background: Any) -> tuple[FloatArray, FloatArray]:
-    """The background's mean, and 1/2 sum_l W_jl Cov_jl for each feature j."""
-    if moments := _fitted_moments(view, background):
-        return moments[0], 0.5 * (surface.W * moments[1]).sum(axis=1)
-    U = view.fitted(background)
-    mean = U.mean(axis=0)
-    deviation = U - mean
-    return mean, 0.5 * np.mean(deviation * _times(surface, deviation), axis=0)
-
-
-def _fitted_moments(view: FittedModel, background: Any) -> tuple[FloatArray, FloatArray] | None:
-    """Mean and covariance in fitted units, where the background is a pair of moments."""
+def mean_and_spread(view: FittedModel, surface: QuadraticSurface, background: Any) -> tuple[FloatArray, FloatArray]:
+    """The background's mean in fitted units, and 1/2 sum_l W_jl Cov_jl for each feature j: of rows, or of a pair of moments."""
     if not (isinstance(background, tuple) and len(background) == 2):
-        return None
+        U = view.fitted(background)
+        mean = U.mean(axis=0)
+        deviation = U - mean
+        return mean, 0.5 * np.mean(deviation * _times(surface, deviation), axis=0)
     mean, second = (np.asarray(moment, dtype=float) for moment in background)
-    n, scale = view.n_features, view.scale
+    n, units = view.n_features, view.units
     if mean.shape != (n,) or second.shape != (n, n):
         raise ValueError(f"background: moments of shapes {mean.shape} and {second.shape} need to be ({n},) and ({n}, {n})")
-    return (mean - view.center) / scale, (second - np.outer(mean, mean)) / np.outer(scale, scale)
+    covariance = (second - np.outer(mean, mean)) / np.outer(units.scale, units.scale)
+    return (mean - units.center) / units.scale, 0.5 * (surface.W * covariance).sum(axis=1)
 
 
 def _times(surface: QuadraticSurface, U: FloatArray) -> FloatArray:

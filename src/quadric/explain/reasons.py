@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from quadric.errors import quoted
 from quadric.explain._answers import Start, smallest_change
 from quadric.explain._boxed import first_root
 from quadric.explain._request import Actions, wanted_decision
-from quadric.explain.attributions import against_point, background_mean
+from quadric.explain.attributions import against_point, mean_and_spread
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables.dates import date_text, dates_after
@@ -113,6 +112,11 @@ def reason_codes(
     view = fitted_model(model)
     label = view.classes[0] if favourable is None else favourable
     view.class_code(label, "favourable")
+    special = dict(templates or {})
+    unknown = [name for name in special if name not in view.input_names]
+    if unknown:
+        raise ValueError(f"templates names columns that the model does not have: {unknown}")
+    written = [special.get(name, template) for name in view.input_names]
     surface = view.surface_towards(label)
     U, V = view.fitted(X), view.reported(X)
     point = np.broadcast_to(_reference_points(view, surface, U, reference, background, label, cutoff), U.shape)
@@ -125,12 +129,18 @@ def reason_codes(
     points = np.full((len(V), min(n, values.shape[1])), np.nan)
     for i, picked in enumerate(reasons):
         points[i, : len(picked)] = -values[i, picked]
-    cells, reference_cells = (_cells(view, rows) for rows in (X, reference))
-    writer = _Writer(view, template, dict(templates or {}), cells, reference_cells, V, view.center + view.scale * point)
+    tables = [_cells(view, rows) for rows in (X, reference)]
+    raw = view.units.center + view.units.scale * point
+    # what else a column of numbers has is whether its value is missing
+    own = [(feature.input, j) for j, feature in enumerate(view.features) if feature.kind == "number"]
+    numbers = {column: (V[:, j], raw[:, j]) for column, j in reversed(own)}
     return ReasonCodes(
         columns=[[view.input_names[j] for j in picked] for picked in reasons],
         points=points,
-        texts=[[writer.text(i, j, -values[i, j]) for j in picked] for i, picked in enumerate(reasons)],
+        texts=[
+            [_text(view, written[j], j, -values[i, j], _shown(view, tables, numbers.get(j), i, j)) for j in picked]
+            for i, picked in enumerate(reasons)
+        ],
         contributions=values,
         names=view.input_names,
         decision=surface(U),
@@ -160,7 +170,7 @@ def _reference_points(
     if background is None:
         raise ValueError(f"reference={quoted(reference)} needs the population: give it as background")
     if reference == "mean":
-        return background_mean(view, background)
+        return mean_and_spread(view, surface, background)[0]
     return _best_approved(view, surface, background, label, cutoff)
 
 
@@ -182,11 +192,12 @@ def _best_approved(
 def nearest_boundary(view: FittedModel, surface: QuadraticSurface, U: FloatArray) -> FloatArray:
     """The nearest point between the caps with f = 0 of each row; NaN where none is found."""
     out, f = U.copy(), surface(U)
-    V, none = np.clip(view.center + view.scale * U, *view.caps), np.zeros(view.n_features, dtype=bool)
-    rules = Actions(~none, np.ones(view.n_features), *view.caps, none, none, none)
+    units, none = view.units, np.zeros(view.n_features, dtype=bool)
+    V = np.clip(units.center + units.scale * U, units.low, units.high)
+    rules = Actions(~none, np.ones(view.n_features), units.low, units.high, none, none, none)
     for sign in (-1.0, 1.0):
         rows = np.flatnonzero(sign * f < 0.0)
-        start = Start(V[rows], U[rows], view.scale, view.caps, V[rows], np.zeros((len(rows), len(none)), dtype=bool))
+        start = Start(V[rows], U[rows], units, V[rows], np.zeros((len(rows), len(none)), dtype=bool))
         towards = surface * sign
         answers = smallest_change(towards, start, np.zeros(len(rows)), rules, MAX_NODES)
         change = answers.point
@@ -202,46 +213,23 @@ def _cells(view: FittedModel, rows: Any) -> Table | None:
     return None if view.is_plain or isinstance(rows, str) else view.rows(rows)
 
 
-@dataclass(frozen=True)
-class _Writer:
-    """Turns a case and a column into a sentence."""
+def _text(view: FittedModel, template: str, column: int, points: float, values: Sequence[str]) -> str:
+    name, (value, reference) = view.input_names[column], values
+    try:
+        return template.format(feature=name, value=value, reference=reference, points=f"{points:.3g}")
+    except (KeyError, IndexError) as error:
+        raise ValueError(f"template {quoted(template)} has an unknown placeholder: {error}") from None
 
-    view: FittedModel
-    template: str
-    templates: dict[str, str]
-    cells: Table | None
-    reference_cells: Table | None
-    V: FloatArray
-    reference: FloatArray
 
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.templates if name not in self.view.input_names]
-        if unknown:
-            raise ValueError(f"templates names columns that the model does not have: {unknown}")
-
-    @cached_property
-    def numbers(self) -> dict[int, int]:
-        """The feature of each column that is a number; what else such a column has is whether its value is missing."""
-        features = self.view.features
-        return {features[j].input: j for j in reversed(range(len(features))) if features[j].kind == "number"}
-
-    def text(self, case: int, column: int, points: float) -> str:
-        name = self.view.input_names[column]
-        value, reference = self._shown(case, column)
-        template = self.templates.get(name, self.template)
-        try:
-            return template.format(feature=name, value=value, reference=reference, points=f"{points:.3g}")
-        except (KeyError, IndexError) as error:
-            raise ValueError(f"template {quoted(template)} has an unknown placeholder: {error}") from None
-
-    def _shown(self, case: int, column: int) -> tuple[str, str]:
-        name, feature = self.view.input_names[column], self.numbers.get(column)
-        if feature is None:
-            return _cell(self.cells, name, case), _cell(self.reference_cells, name, case)
-        origin = self.view.inputs[column].origin
-        is_absent = self.cells is not None and is_missing(self.cells[name][case])
-        value = MISSING if is_absent else _number(self.V[case, feature], origin)
-        return value, _number(self.reference[case, feature], origin)
+def _shown(
+    view: FittedModel, tables: Sequence[Table | None], numbers: Sequence[FloatArray] | None, case: int, column: int
+) -> list[str]:
+    """A column's values in a case and its reference: as they came or, of a number, in reported units."""
+    name, cells = view.input_names[column], tables[0]
+    if numbers is None:
+        return [_cell(table, name, case) for table in tables]
+    value, reference = (_number(own[case], view.inputs[column].origin) for own in numbers)
+    return [MISSING if cells is not None and is_missing(cells[name][case]) else value, reference]
 
 
 def _number(value: float, origin: str | None) -> str:

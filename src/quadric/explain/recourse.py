@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.blas import one_blas_thread
-from quadric.errors import quoted
+from quadric.estimators.validation import check_values, integer_from
 from quadric.explain._answers import Start, smallest_capped_change
 from quadric.explain._branch import TOLERANCE
 from quadric.explain._nearest import Answers
@@ -148,8 +148,7 @@ def recourse(
     -------
     RecourseAnswers
     """
-    if not (isinstance(max_nodes, int | np.integer) and max_nodes >= 1):
-        raise ValueError(f"max_nodes must be an integer of at least 1, got {quoted(max_nodes)}")
+    check_values({"max_nodes": max_nodes}, {"max_nodes": integer_from(1)})
     view = fitted_model(model)
     limits = {
         "lower": lower,
@@ -162,7 +161,7 @@ def recourse(
     rules = actions(view, metric, frozen, limits)
     goal = wanted_decision(view, target, cutoff, float(margin))
     U, cases = view.fitted(X), view.cases(X)
-    start = Start(view.reported(cases), U, view.scale, view.caps, cases, view.missing(cases))
+    start = Start(view.reported(cases), U, view.units, cases, view.missing(cases))
     already = goal.reached(cases)
     answers = _checked_answers(goal, start.take(np.flatnonzero(~already)), rules, max_nodes)
     return _assembled(view, rules, start.V, already, answers)
@@ -199,7 +198,7 @@ def _answers_alike(goal: WantedDecision, start: Start, rules: Actions, max_nodes
 def _tried(goal: WantedDecision, start: Start, slack: FloatArray, rules: Actions, max_nodes: int) -> tuple[Answers, BoolArray]:
     """Rows after the smallest changes that the surfaces put beyond the margin by some slack, and what the model accepts."""
     found = smallest_capped_change(goal.surfaces, start, goal.margin + slack, rules, max_nodes)
-    accepted = goal.accepted(goal.view.changed(start.cases, start.V, found.point), goal.view.scaled(found.point))
+    accepted = goal.accepted(goal.view.changed(start.cases, start.V, found.point), goal.view.units(found.point))
     return found, found.reached & accepted
 
 
@@ -231,7 +230,7 @@ def _farther(
         found, accepted = _tried(goal, start.take(rows), slack, rules, max_nodes)
         short = found.reached & ~accepted
         rejected[rows[short]], enough[rows[~short]] = slack[short], slack[~short]
-        distance = rules.distance((found.point - start.V[rows]) / start.scale)
+        distance = rules.distance((found.point - start.V[rows]) / start.units.scale)
         shorter = accepted & (distance < length[rows])
         kept = rows[shorter]
         best.point[kept], best.multiplier[kept], best.reached[kept] = found.point[shorter], found.multiplier[shorter], True
@@ -250,7 +249,7 @@ def _assembled(view: FittedModel, rules: Actions, V: FloatArray, already: BoolAr
     x[~reached] = np.nan
     change = x - V
     distance, bound, multiplier = np.zeros(m), np.zeros(m), np.zeros(m)
-    distance[rows] = np.where(answers.reached, rules.distance(change[rows] / view.scale), np.inf)
+    distance[rows] = np.where(answers.reached, rules.distance(change[rows] / view.units.scale), np.inf)
     bound[rows], multiplier[rows] = np.minimum(answers.bound, distance[rows]), answers.multiplier
     fixed = [name for name, free in zip(view.names, rules.free, strict=True) if not free]
     message = [MESSAGES[case] for case in zip(already.tolist(), reached.tolist(), proved.tolist(), strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -89,13 +89,14 @@ class Node:
             words = ascii(" ".join(str(error).split()) or type(error).__name__)[1:-1]
             raise self.fail(f"cannot be used: {words[:MAX_WORDS]}") from None
 
-    def fields(self, names: Collection[str]) -> dict[str, Node]:
-        """The members of an object with exactly these keys."""
+    def fields(self, names: Collection[str], added: Mapping[str, Any] | None = None) -> dict[str, Node]:
+        """The members of an object with exactly these keys, except that an old file may lack some that were added later."""
         self.require(isinstance(self.value, dict), "must be an object")
-        for odd in sorted(set(names).symmetric_difference(self.value)):
+        value = {name: old for name, old in (added or {}).items() if name in names} | self.value
+        for odd in sorted(set(names).symmetric_difference(value)):
             shown = ascii(odd if len(odd) <= 40 else odd[:40] + "...")
-            raise self.fail(f"{'has an unknown' if odd in self.value else 'lacks the'} key {shown}")
-        return {name: Node(self.value[name], f"{self.place}.{name}".lstrip(".")) for name in names}
+            raise self.fail(f"{'has an unknown' if odd in value else 'lacks the'} key {shown}")
+        return {name: Node(value[name], f"{self.place}.{name}".lstrip(".")) for name in names}
 
     def items(self, length: int | None = None, at_most: int = MAX_ITEMS) -> list[Node]:
         """The members of a list."""

@@ -87,7 +87,7 @@ def probe_rows(view: FittedModel) -> Table:
     far = made_up_rows(view, (FAR_AWAY, -FAR_AWAY))
     table = Table(far.names, tuple(np.concatenate(both) for both in zip(near, far.columns, strict=True)))
     with np.errstate(over="ignore", invalid="ignore"):
-        U = view.scaled(view.reported(table))
+        U = view.units(view.reported(table))
         sizes = np.column_stack([surface.magnitude(U) for surface in view.surfaces])
     return table[np.isfinite(sizes).all(axis=1)]
 
@@ -125,7 +125,7 @@ def _options(view: FittedModel) -> tuple[list[np.ndarray], FloatArray]:
         columns.append(np.array(values, dtype=ordinary.dtype))
     rows = np.arange(max(map(len, columns)))
     rotated = Table(usual.names, tuple(options[rows % len(options)] for options in columns))
-    return columns, view.scaled(view.reported(rotated))
+    return columns, view.units(view.reported(rotated))
 
 
 def _beyond_caps(view: FittedModel, column: InputColumn) -> np.ndarray:

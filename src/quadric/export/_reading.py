@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,7 @@ from quadric.estimators.validation import check_parameters
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._probes import accepts
 from quadric.export._schema import (
+    ADDED_LATER,
     ESTIMATORS,
     FITTED,
     INFINITE,
@@ -54,8 +55,6 @@ ANSWER = (*(field.name for field in fields(Sample)), "prediction")
 # How far scores may be from those in the file, relative to the sum of the absolute terms: sums are rounded in another order on
 # other processors; formulas also combine the scalers, which cancels digits.
 ROUNDING, FORMULA_ROUNDING = 1e-12, 1e-9
-# What the first files of this schema do not have; they had all terms, and otherwise what is the default now.
-ADDED_LATER = ("gap_limit", "terms", "best_terms")
 
 
 def read_document(document: Any) -> SavedModel:
@@ -67,21 +66,20 @@ def read_document(document: Any) -> SavedModel:
         What the JSON parser gave.
     """
     _check_schema(document)
-    with Node(document, "").usable():
-        return _read(Node(document, "").fields((*MEMBERS, "digest")))
-
-
-def _read(top: dict[str, Node]) -> SavedModel:
-    top["quadric_version"].text()
-    task = top["task"].fields(("target", "classes", "positive", "labels", "dtype"))
-    names, labels = _classes(task)
-    target, data = task["target"].optional(Node.text), top["data"].optional(_origin)
-    top["metadata"].require(isinstance(top["metadata"].value, dict), "must be an object")
-    view = _checked_view(top, _model(top, labels))
-    _check_digests(top)
-    _check_inputs(top["inputs"], view)
-    _checked_answers(top["probes"], view, names)
-    return SavedModel(view.model, names, target, top["metadata"].value, data, _checked_answers(top["samples"], view, names))
+    whole = Node(document, "")
+    with whole.usable():
+        top = whole.fields((*MEMBERS, "digest"))
+        top["quadric_version"].text()
+        task = top["task"].fields(("target", "classes", "positive", "labels", "dtype"))
+        names, labels = _classes(task)
+        target, data = task["target"].optional(Node.text), top["data"].optional(_origin)
+        top["metadata"].require(isinstance(top["metadata"].value, dict), "must be an object")
+        view = _checked_view(top, _model(top, labels))
+        _check_digests(top)
+        _check_inputs(top["inputs"], view)
+        _checked_answers(top["probes"], view, names)
+        samples = _checked_answers(top["samples"], view, names)
+        return SavedModel(view.model, names, target, top["metadata"].value, data, samples)
 
 
 def _check_schema(document: Any) -> None:
@@ -107,12 +105,15 @@ def _check_digests(top: dict[str, Node]) -> None:
 
 
 def _model(top: dict[str, Node], labels: np.ndarray) -> Any:
-    with top["steps"].usable():
-        steps = _steps(top["steps"])
+    node = top["steps"]
+    with node.usable():
+        steps = [read_step(item) for item in node.items(at_most=MAX_FEATURES)]
+        node.require(not any(isinstance(step, str) for _, step in steps), "must be transformers")
+        node.require(len(dict(steps)) == len(steps), "must have unique names")
     n_features = top["features"].fields(("count", "names"))["count"].integer(1, MAX_FEATURES)
     model = _classifier(top, n_features, labels)
     if steps:
-        model = Pipeline([*steps, (top["estimator"].fields(_as_old(ESTIMATOR_KEYS, top["estimator"]))["step"].text(), model)])
+        model = Pipeline([*steps, (top["estimator"].fields(ESTIMATOR_KEYS, ADDED_LATER)["step"].text(), model)])
     with top["calibration"].usable():
         return model if top["calibration"].value is None else _calibrated(top["calibration"], model)
 
@@ -123,7 +124,7 @@ def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
         view = fitted_model(model)
     node.require(view.n_features == n_features, f"make {view.n_features} features, but the classifier takes {n_features}")
     node.require(
-        np.isfinite(view.center).all() and np.isfinite(view.scale).all() and (view.scale > 0.0).all(),
+        np.isfinite(view.units.center).all() and np.isfinite(view.units.scale).all() and (view.units.scale > 0.0).all(),
         "have a scale that is not positive",
     )
     return view
@@ -146,15 +147,8 @@ def _classes(task: dict[str, Node]) -> tuple[tuple[str, ...], np.ndarray]:
     return names, labels
 
 
-def _steps(node: Node) -> list[tuple[str, Any]]:
-    steps = [read_step(item) for item in node.items(at_most=MAX_FEATURES)]
-    node.require(not any(isinstance(step, str) for _, step in steps), "must be transformers")
-    node.require(len(dict(steps)) == len(steps), "must have unique names")
-    return steps
-
-
 def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> Any:
-    keys = top["estimator"].fields(_as_old(ESTIMATOR_KEYS, top["estimator"]))
+    keys = top["estimator"].fields(ESTIMATOR_KEYS, ADDED_LATER)
     kind = ESTIMATORS[keys["class"].choice(ESTIMATORS)]
     n_surfaces = 1 if len(labels) == 2 else len(labels)
     top["surfaces"].require(
@@ -162,10 +156,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         f"of {n_features} features are too large: at most {MAX_COEFFICIENTS} coefficients",
     )
     with top["params"].usable():
-        known = _as_old(kind().get_params(deep=False), top["params"])
-        classifier = kind(**read_parameters(top["params"], known))
-        if "terms" not in known and hasattr(classifier, "terms"):
-            classifier.terms = QUADRATIC
+        classifier = kind(**read_parameters(top["params"], kind().get_params(deep=False), ADDED_LATER))
         check_parameters(classifier, kind._rules)
     classifier.classes_, classifier.n_features_in_ = labels, n_features
     names = top["features"].fields(("count", "names"))["names"]
@@ -182,7 +173,7 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
             classifier._set_units(_units(keys, n_features))
     if kind is SparseQuadraticSVCCV:
         classifier.best_loss_ = keys["best_loss"].choice(LOSS_NAMES)
-        classifier.best_terms_ = keys["best_terms"].choice((LINEAR, QUADRATIC)) if "best_terms" in keys else QUADRATIC
+        classifier.best_terms_ = keys["best_terms"].choice((LINEAR, QUADRATIC))
         classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), _amount(keys["best_C"])
     if top["certificates"].value != []:  # baselines have none
         k, items = getattr(classifier, "best_k_", getattr(classifier, "k", 0)), top["certificates"].items(n_surfaces)
@@ -191,16 +182,10 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
     return classifier
 
 
-def _as_old(names: Iterable[str], node: Node) -> list[str]:
-    """The keys that a file should have, as old as it is."""
-    present = node.value if isinstance(node.value, dict) else {}
-    return [name for name in names if name not in ADDED_LATER or name in present]
-
-
 def _units(keys: dict[str, Node], n_features: int) -> Units:
     columns = {name: keys[name].items(n_features) for name in UNITS}
-    limits = [[item.optional(Node.number) for item in columns[name]] for name in UNITS[:2]]
-    low, high = (np.array([end if limit is None else limit for limit in own]) for own, end in zip(limits, ENDS, strict=True))
+    limits = ((columns[name], end) for name, end in zip(UNITS[:2], ENDS, strict=True))
+    low, high = (np.array([end if item.value is None else item.number() for item in items]) for items, end in limits)
     for item, is_range in zip(columns["clip_high"], low < high, strict=True):
         item.require(is_range, "must be above clip_low")
     center, scale = (np.array([item.number() for item in columns[name]]) for name in UNITS[2:])
@@ -336,10 +321,10 @@ def _rows(answers: list[dict[str, Node]], view: FittedModel) -> Table:
 
 def _same_scores(view: FittedModel, rows: Table, expected: FloatArray) -> BoolArray:
     """Whether the model and its formulas, from which exports are written, both give these scores, of shape (m, n_surfaces)."""
-    U, V = view.fitted(rows), view.reported(rows)
-    by_formula = np.column_stack([surface(view.scaled(V)) for surface in view.surfaces])
+    U, V, units = view.fitted(rows), view.reported(rows), view.units
+    by_formula = np.column_stack([surface(units(V)) for surface in view.surfaces])
     sizes = np.column_stack([surface.magnitude(U) for surface in view.surfaces])
-    before = (np.abs(np.clip(V, *view.caps)) + np.abs(view.center)) / view.scale  # sizes of what scalers subtract
+    before = (np.abs(np.clip(V, units.low, units.high)) + np.abs(units.center)) / units.scale  # sizes of what scalers subtract
     largest = np.column_stack([surface.magnitude(before) for surface in view.surfaces])
     return np.asarray(
         (np.abs(view.decision(rows).reshape(expected.shape) - expected) <= ROUNDING * sizes)

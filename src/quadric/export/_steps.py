@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
 from quadric._sklearn import FEATURE_COUNTS, PRIVATE_STATE, input_positions, output_kind, set_parts
 from quadric.errors import quoted
 from quadric.export._checks import Node
-from quadric.export._schema import MAX_FEATURES
+from quadric.export._schema import ADDED_LATER, MAX_FEATURES
 from quadric.tables import InputColumn, TableEncoder
 from quadric.tables.dates import parsed_date
 from quadric.tables.inputs import is_missing_text
@@ -89,8 +89,6 @@ _NAMES = ("n_features_in_", "feature_names_in_")
 _KEYS = ("name", "class", "params", "fitted", "inner", "output")
 # What a file keeps of a column; texts that mean a missing value are a parameter of the encoder.
 COLUMN_KEYS = tuple(field.name for field in fields(InputColumn) if field.name != "missing_texts")
-# What the first files of this schema do not have, of encoders and their columns, and what it was.
-ADDED_LATER: dict[str, Any] = {"rare": "keep", "other": None, "grouped": []}
 WORDS = ("passthrough", "drop")
 OUTPUTS = (None, "default", "pandas", "polars")
 
@@ -135,9 +133,9 @@ def written_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: written_parameter(name, value) for name, value in values.items()}
 
 
-def read_parameters(node: Node, names: Collection[str]) -> dict[str, Any]:
-    """What :func:`written_parameters` wrote, with exactly these names."""
-    return {name: read_parameter(value) for name, value in node.fields(names).items()}
+def read_parameters(node: Node, names: Collection[str], added: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What :func:`written_parameters` wrote, with exactly these names; ``added`` as for :meth:`Node.fields`."""
+    return {name: read_parameter(value) for name, value in node.fields(names, added).items()}
 
 
 def _is_type(value: Any) -> bool:
@@ -265,7 +263,7 @@ def read_step(node: Node) -> tuple[str, Any]:
     kind = KINDS[keys["class"].choice(KINDS)]
     if kind.make is Pipeline:
         return name, Pipeline([read_step(item) for item in keys["inner"].items()])
-    parameters = read_parameters(_completed(keys["params"], kind.parameters), kind.parameters)
+    parameters = read_parameters(keys["params"], kind.parameters, ADDED_LATER)
     if kind.make is TableEncoder:
         if parameters["unseen"] == "as_dropped":  # of the first files: there were no other levels
             parameters["unseen"] = "other"
@@ -281,13 +279,6 @@ def read_step(node: Node) -> tuple[str, Any]:
     output = read_parameter(keys["output"])
     keys["output"].require(output in OUTPUTS, "must be pandas, polars, default or null")
     return name, step if output is None else step.set_output(transform=output)
-
-
-def _completed(node: Node, names: Collection[str]) -> Node:
-    """An object with what the first files of this schema do not have."""
-    if not isinstance(node.value, dict):
-        return node
-    return Node({name: value for name, value in ADDED_LATER.items() if name in names} | node.value, node.place)
 
 
 def _fitted(node: Node, kind: _Kind) -> dict[str, Any]:
@@ -322,30 +313,36 @@ def _columns(node: Node, missing_texts: tuple[str, ...]) -> list[InputColumn]:
 
 
 def _column(node: Node, missing_texts: tuple[str, ...]) -> InputColumn:
-    keys = _completed(node, COLUMN_KEYS).fields(COLUMN_KEYS)
+    keys = node.fields(COLUMN_KEYS, ADDED_LATER)
     kind = keys["type"].choice(("number", "category", "date"))
-    categories = tuple(keys["categories"].texts(at_most=MAX_FEATURES))
-    dropped = keys["dropped"].optional(Node.text)
-    is_category = kind == "category"
-    fill = keys["fill"].optional(Node.text) if is_category else keys["fill"].optional(Node.number)
-    node.require(is_category or (not categories and dropped is None), f"is a {kind} and has categories")
-    keys["categories"].require(
-        bool(categories) == is_category and list(categories) == sorted(categories), "must be sorted texts, at least one"
+    is_category, levels = kind == "category", keys["categories"].texts(at_most=MAX_FEATURES)
+    column = InputColumn(
+        name=keys["name"].text(),
+        type=kind,
+        categories=tuple(levels),
+        dropped=keys["dropped"].optional(Node.text),
+        fill=keys["fill"].optional(Node.text) if is_category else keys["fill"].optional(Node.number),
+        indicator=keys["indicator"].boolean(),
+        origin=keys["origin"].optional(Node.text),
+        missing_texts=missing_texts,
+        other=keys["other"].optional(Node.text),
+        grouped=tuple(keys["grouped"].texts(at_most=MAX_FEATURES)),
     )
-    is_bare = all(text == text.strip(BLANKS) and not is_missing_text(text, missing_texts) for text in categories)
+    known = {None, *column.categories}
+    node.require(is_category or (not levels and column.dropped is None), f"is a {kind} and has categories")
+    keys["categories"].require(bool(levels) == is_category and levels == sorted(levels), "must be sorted texts, at least one")
+    is_bare = all(text == text.strip(BLANKS) and not is_missing_text(text, missing_texts) for text in levels)
     keys["categories"].require(is_bare, "must be texts without blanks around them, none of which means a missing value")
-    other, grouped = keys["other"].optional(Node.text), tuple(keys["grouped"].texts(at_most=MAX_FEATURES))
-    node.require(is_category or (other is None and not grouped), f"is a {kind} and has rare categories")
-    node.require(other not in categories or other in grouped, "has a category that is called like the rare ones")
-    node.require(set(grouped) < {None, *categories} and dropped not in grouped, "groups categories that are not there")
-    node.require(
-        {dropped, fill if is_category else None} <= {None, *categories, other}, "drops or fills in a category that is not there"
-    )
-    origin = keys["origin"].optional(Node.text)
+    node.require(is_category or (column.other is None and not column.grouped), f"is a {kind} and has rare categories")
+    is_named = column.other not in levels or column.other in column.grouped
+    node.require(is_named, "has a category that is called like the rare ones")
+    node.require(set(column.grouped) < known and column.dropped not in column.grouped, "groups categories that are not there")
+    wanted = {column.dropped, column.fill if is_category else None}
+    node.require(wanted <= {*known, column.other}, "drops or fills in a category that is not there")
+    origin = column.origin
     is_day = origin is not None and len(origin) == 10 and parsed_date(origin) is not None
     keys["origin"].require(
         is_day if kind == "date" else origin is None, "must be a day such as 2024-01-31 for a date, and null for other columns"
     )
-    indicator = keys["indicator"].boolean()
-    node.require(fill is not None or not indicator, "marks missing values that it refuses")
-    return InputColumn(keys["name"].text(), kind, categories, dropped, fill, indicator, origin, missing_texts, other, grouped)
+    node.require(column.fill is not None or not column.indicator, "marks missing values that it refuses")
+    return column

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 
-from quadric.estimators.calibration import Calibration, SigmoidCalibration
+from quadric.estimators.calibration import SigmoidCalibration
 from quadric.export.equations import equation, heading
 from quadric.export.scoring import Sample, ScoringModel, missing_values, scoring_model
 from quadric.extras import require
@@ -72,87 +73,94 @@ def _check_limits(scoring: ScoringModel) -> None:
 
 
 class _Book:
-    """The sheets, and where in them things stand. Row 0 is the head of every sheet; rows of "Score" are those of the others."""
+    """The sheets. Row 0 is the head of each; rows of "Score", "Variables" and "Terms" belong together.
+
+    Cells and formulas of these three are the same in all rows: they are written once, with {row} in place of its number.
+    """
 
     def __init__(self, scoring: ScoringModel, workbook: Any, utility: Any) -> None:
-        self.scoring = scoring
-        self.cell = utility.xl_rowcol_to_cell
-        self.span = utility.xl_range_abs
+        self.scoring, self.utility = scoring, utility
         self.bold = workbook.add_format({"bold": True})
         names = ("Score", "Variables", "Terms", "Model", "Levels", "Curves", "About")
         self.sheets = {name: workbook.add_worksheet(name) for name in names}
+        self.heads: dict[str, list[str]] = {name: [] for name in names[:3]}
         self.names = [variable.feature.name for variable in scoring.variables]
-        self.dates = [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
-        self.n_scores = len(scoring.surfaces)
-        self.first_score = 1 + len(scoring.inputs)
-        self.first_chance = self.first_score + self.n_scores + 1  # after the label
-        self.first_expected = self.first_chance + len(scoring.calibrators)
-        self.starts = [sum(len(p.products) for p in scoring.surfaces[:i]) for i in range(self.n_scores + 1)]
-        self.first_coefficient = len(scoring.variables) + 3
-        """Row of "Model" with the constant of the first score; its terms follow, then the next score."""
+        outputs, dated = scoring.outputs(), [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
+        self.inputs = self._columns("Score", ["row", *(column.name for column in scoring.inputs)])
+        self.scores = self._columns("Score", outputs.scores)
+        (self.label,) = self._columns("Score", [outputs.label])  # beside what most people look at
+        self.chances = self._columns("Score", outputs.probabilities)
+        self.expected = self._columns("Score", [*(f"expected {name}" for name in outputs.scores), "check"])
+        self.variables = self._columns("Variables", self.names)
+        heads = {i: [text.format(scoring.inputs[i].name) for text in DATE_HEADS] for i in dated}
+        self.dates = {i: self._columns("Variables", texts) for i, texts in heads.items()}
+        self.terms = [self._columns("Terms", [name for name, _ in f.terms(self.names)]) for f in scoring.surfaces]
+        self.curves = self._columns("Terms", [name.replace("probability", "curve", 1) for name in outputs.probabilities])
+
+    def _columns(self, sheet: str, heads: Sequence[str]) -> list[str]:
+        """New columns of a sheet: their cells in any row."""
+        start = len(self.heads[sheet])
+        self.heads[sheet] += heads
+        return [f"{self.utility.xl_col_to_name(column)}{{row}}" for column in range(start, start + len(heads))]
 
     def fill(self, spare_rows: int) -> None:
         self._about()
         self._levels()
         self._curves()
-        self._model()
-        self._heads()
+        coefficients = self._model()
+        for name, heads in self.heads.items():
+            self.sheets[name].write_row(0, 0, heads, self.bold)
+            self.sheets[name].freeze_panes(1, 0)
+        formulas, agrees = self._formulas(coefficients), self._agrees()
+        empty = f"COUNTA(Score!{_across(self.inputs)})=0"  # then all cells of the row show nothing
         for row, sample in enumerate([*self.scoring.samples, *[None] * spare_rows], start=1):
-            self._formulas(row, sample)
+            cached = {} if sample is None else self._cached(sample)
+            for sheet, cell, formula in formulas:
+                text, value = f'=IF({empty},"",{formula})', cached.get(cell, "") if sheet == "Score" else ""
+                self.sheets[sheet].write_formula(cell.format(row=row + 1), text.format(row=row + 1), None, value)
             if sample is not None:
                 self.sheets["Score"].write_row(row, 0, [f"sample {row}", *sample.values])
-                self.sheets["Score"].write_row(row, self.first_expected, sample.scores)
-                agrees = f'=IF({self._agrees(row)},"ok","DIFFERS")'
-                self.sheets["Score"].write_formula(row, self.first_expected + self.n_scores, agrees, None, "")
+                *expected, check = (cell.format(row=row + 1) for cell in self.expected)
+                self.sheets["Score"].write_row(expected[0], sample.scores)
+                self.sheets["Score"].write_formula(check, f'=IF({agrees},"ok","DIFFERS")'.format(row=row + 1), None, "")
 
-    def _formulas(self, row: int, sample: Sample | None) -> None:
-        """All that is computed of a row: dates, variables, terms and curves; then what is shown beside the inputs."""
-        for i in self.dates:
-            for column, formula in enumerate(self._date(i, row), start=self._date_column(i)):
-                self._write("Variables", row, column, formula)
-        for i in range(len(self.names)):
-            self._write("Variables", row, i, self._variable(i, row))
-        for s, surface in enumerate(self.scoring.surfaces):
-            for t, term in enumerate(surface.products):
-                coefficient = f"Model!{self._fixed(self._coefficient_row(s) + 1 + t, 4)}"
-                product = "*".join([coefficient, *(f"Variables!{self.cell(row, v)}" for v in term.factors)])
-                self._write("Terms", row, self.starts[s] + t, product)
-        for s, calibrator in enumerate(self.scoring.calibrators):
-            curve = self._curve(calibrator, s, f"Score!{self.cell(row, self.first_score + s)}")
-            self._write("Terms", row, self.starts[-1] + s, curve)
-        shown = [*(self._score(row, s) for s in range(self.n_scores)), self._label(row), *self._chances(row)]
-        cached: list[Any] = [""] * len(shown)
-        if sample is not None:
-            chances = sample.probabilities or ()
-            cached = [*sample.scores, sample.label, *(chances[1:] if self.scoring.is_binary else chances)]
-        for column, (formula, value) in enumerate(zip(shown, cached, strict=True), start=self.first_score):
-            self._write("Score", row, column, formula, value)
+    def _cached(self, sample: Sample) -> dict[str, Any]:
+        """What a program that does not compute formulas shows on the sheet "Score"."""
+        chances = sample.probabilities or ()
+        values = [*sample.scores, sample.label, *(chances[1:] if self.scoring.is_binary else chances)]
+        return dict(zip([*self.scores, self.label, *self.chances], values, strict=True))
 
-    def _write(self, sheet: str, row: int, column: int, formula: str, cached: Any = "") -> None:
-        """A formula that shows nothing where no input of its row is filled in."""
-        empty = f"COUNTA(Score!{self._across(row, 0, self.first_score - 1)})=0"
-        self.sheets[sheet].write_formula(row, column, f'=IF({empty},"",{formula})', None, cached)
+    def _formulas(self, coefficients: list[list[str]]) -> list[tuple[str, str, str]]:
+        """Sheets, cells and formulas of all that is computed of a row."""
+        found = [("Variables", *pair) for i, cells in self.dates.items() for pair in zip(cells, self._date(i), strict=True)]
+        found += [("Variables", cell, self._variable(i)) for i, cell in enumerate(self.variables)]
+        for surface, cells, (_, *values) in zip(self.scoring.surfaces, self.terms, coefficients, strict=True):
+            for term, cell, value in zip(surface.products, cells, values, strict=True):
+                found.append(("Terms", cell, "*".join([value, *(f"Variables!{self.variables[v]}" for v in term.factors)])))
+        found += [("Terms", cell, self._curve(s)) for s, cell in enumerate(self.curves)]
+        found += [("Score", cell, self._score(s, coefficients[s][0])) for s, cell in enumerate(self.scores)]
+        shares = zip(self.chances, self._chances(), strict=True)
+        return [*found, ("Score", self.label, self._label()), *(("Score", *share) for share in shares)]
 
-    def _variable(self, position: int, row: int) -> str:
+    def _variable(self, position: int) -> str:
         center, scale, *ends = (f"Model!{self._fixed(position + 1, place)}" for place in range(4, 8))
-        value = self._feature(position, row)
+        value = self._feature(position)
         for sign, cell in zip("<>", ends, strict=True):
             if sign in self.scoring.variables[position].limits:
                 value = f"{'MAX' if sign == '<' else 'MIN'}({value},{cell})"
         return f"({value}-{center})/{scale}"
 
-    def _feature(self, position: int, row: int) -> str:
+    def _feature(self, position: int) -> str:
         feature = self.scoring.variables[position].feature
         column = self.scoring.inputs[feature.input]
-        cell = f"Score!{self.cell(row, 1 + feature.input)}"
-        x = cell if column.origin is None else self.cell(row, self._date_column(feature.input) + 1)
+        cell = f"Score!{self.inputs[1 + feature.input]}"
+        x = cell if column.origin is None else self.dates[feature.input][1]
         missing, unseen = ("NA()" if value is None else repr(value) for value in (feature.missing, feature.unseen))
         if feature.kind == "number":
             value = x
         elif feature.codes:
-            places = (2 * position, 2 * position + 1)
-            levels, values = (f"Levels!{self.span(1, place, len(feature.codes), place)}" for place in places)
-            found = self._matches(x, levels, column) if column.type == "category" else f"({x}={levels})"
+            levels, values = (f"Levels!{self._list(place, len(feature.codes))}" for place in (2 * position, 2 * position + 1))
+            found = _matches(x, levels, column) if column.type == "category" else f"({x}={levels})"
             value = f"IF(SUMPRODUCT(--({found}))>0,SUMPRODUCT(({found})*{values}),{unseen})"
         else:
             value = unseen
@@ -160,30 +168,18 @@ class _Book:
             value = f"IF(ISNUMBER({x}),{value},NA())"
         return f"IF({self._is_missing(cell, feature.input)},{missing},{value})"
 
-    def _matches(self, x: str, levels: str, column: InputColumn) -> str:
-        """Which of a range of texts a cell holds: one that, taken away once, leaves nothing but blanks."""
-        if not column.blanks:
-            return f"EXACT({x},{levels})"
-        rest = f'SUBSTITUTE({x},{levels},"")'
-        return f"(LEN({_bare(rest)})=0)*(LEN({x})-LEN({rest})=LEN({levels}))"
-
     def _is_missing(self, x: str, position: int) -> str:
         column = self.scoring.inputs[position]
         empty = f'{_bare(x)}=""' if column.blanks else f'{x}=""'
         texts = _missing_texts(column)
         if not texts:
             return empty
-        place = 2 * len(self.names) + position
-        listed = f"Levels!{self.span(1, place, len(texts), place)}"
+        listed = f"Levels!{self._list(2 * len(self.names) + position, len(texts))}"
         return f"OR({empty},SUMPRODUCT(--(LOWER({_bare(x)})={listed}))+SUMPRODUCT(--({x}={listed}))>0)"
 
-    def _date_column(self, position: int) -> int:
-        """Of "Variables": the date of an input as a text; beside it, the days since its origin."""
-        return len(self.names) + 2 * self.dates.index(position)
-
-    def _date(self, position: int, row: int) -> tuple[str, str]:
-        """The formulas of these two cells; each part of a text is read as a number and must be what was written."""
-        x, text = f"Score!{self.cell(row, 1 + position)}", self.cell(row, self._date_column(position))
+    def _date(self, position: int) -> tuple[str, str]:
+        """A date as a text, and the days since its origin; each part of the text is read as a number and must be that again."""
+        x, text = f"Score!{self.inputs[1 + position]}", self.dates[position][0]
         y, m, d, hours, minutes = (f"VALUE(MID({text},{start},{n}))" for start, n in ((1, 4), (6, 2), (9, 2), (12, 2), (15, 2)))
         day = f"DATE({y}+400*({y}<1904),{m},{d})"  # spreadsheets do not know the days before 1900; 400 years are 146097 days
         seconds = f"IF(LEN({text})>16,VALUE(MID({text},18,2)),0)"
@@ -206,83 +202,59 @@ class _Book:
             is_cell = f"AND({is_cell},{x}<10000101)"  # date cells count days, fewer than three million
         return f'SUBSTITUTE({bare},"T"," ")', f"IFERROR(IF({is_cell},{x},{read})-{anchor}+{before},NA())"
 
-    def _score(self, row: int, s: int) -> str:
-        constant, terms = f"Model!{self._fixed(self._coefficient_row(s), 4)}", self._terms(row, s)
-        total = f"{constant}+SUM({terms})" if terms else constant
+    def _score(self, s: int, constant: str) -> str:
+        terms = self.terms[s]
+        total = f"{constant}+SUM(Terms!{_across(terms)})" if terms else constant
         if self.scoring.is_binary and terms:
             return total
         # a row that is refused has no score at all, not only none of the classes that use the column
-        return f"{total}+0*SUM(Variables!{self._across(row, 0, len(self.names) - 1)})"
+        return f"{total}+0*SUM(Variables!{_across(self.variables)})"
 
-    def _chances(self, row: int) -> list[str]:
-        n_curves, first = len(self.scoring.calibrators), self.starts[-1]
-        curves = [f"Terms!{self.cell(row, first + s)}" for s in range(n_curves)]
-        if n_curves < 2:
+    def _chances(self) -> list[str]:
+        curves = [f"Terms!{curve}" for curve in self.curves]
+        if len(curves) < 2:
             return curves
-        total = f"SUM(Terms!{self._across(row, first, first + n_curves - 1)})"
-        return [f"IF({total}=0,1/{n_curves},{curve}/{total})" for curve in curves]
+        total = f"SUM(Terms!{_across(self.curves)})"
+        return [f"IF({total}=0,1/{len(curves)},{curve}/{total})" for curve in curves]
 
-    def _curve(self, calibrator: Calibration, s: int, score: str) -> str:
+    def _curve(self, s: int) -> str:
+        calibrator, score = self.scoring.calibrators[s], f"Score!{self.scores[s]}"
         if isinstance(calibrator, SigmoidCalibration):
             z = f"Curves!{self._fixed(1, 2 * s)}*{score}+Curves!{self._fixed(1, 2 * s + 1)}"
             return f"1/(1+EXP(MAX(-{STEEPEST},MIN({STEEPEST},{z}))))"
         n = len(calibrator.x)
         if n == 1:
             return f"IF(ISNUMBER({score}),Curves!{self._fixed(1, 2 * s + 1)},NA())"
-        x, y = (f"Curves!{self.span(1, 2 * s + i, n, 2 * s + i)}" for i in (0, 1))
+        x, y = (f"Curves!{self._list(2 * s + i, n)}" for i in (0, 1))
         f = f"MIN(MAX({score},INDEX({x},1)),INDEX({x},{n}))"
         i = f"MIN(MATCH({f},{x},1),{n - 1})"
         rise, run = f"(INDEX({y},{i}+1)-INDEX({y},{i}))", f"(INDEX({x},{i}+1)-INDEX({x},{i}))"
         return f"INDEX({y},{i})+({f}-INDEX({x},{i}))*{rise}/{run}"
 
-    def _label(self, row: int) -> str:
-        first = self.first_chance if self.scoring.calibrators else self.first_score
-        classes = [f"Model!{self._fixed(i + 1, CLASSES)}" for i in range(len(self.scoring.classes))]
+    def _label(self) -> str:
+        judged, n_classes = self.chances or self.scores, len(self.scoring.classes)
         if self.scoring.is_binary:
-            return f"IF({self.cell(row, first)}>{self.scoring.threshold:.17g},{classes[1]},{classes[0]})"
-        judged = self._across(row, first, first + self.n_scores - 1)
-        return f"INDEX(Model!{self.span(1, CLASSES, len(classes), CLASSES)},MATCH(MAX({judged}),{judged},0))"
+            first, second = (f"Model!{self._fixed(i, CLASSES)}" for i in (1, 2))
+            return f"IF({judged[0]}>{self.scoring.threshold:.17g},{second},{first})"
+        return f"INDEX(Model!{self._list(CLASSES, n_classes)},MATCH(MAX({_across(judged)}),{_across(judged)},0))"
 
-    def _agrees(self, row: int) -> str:
+    def _agrees(self) -> str:
         """All scores within rounding of the expected ones; an error counts as a difference."""
         conditions = []
-        for s in range(self.n_scores):
-            found, expected = self.cell(row, self.first_score + s), self.cell(row, self.first_expected + s)
-            terms = self._terms(row, s)
-            size = f"SUMPRODUCT(ABS({terms}))" if terms else "0"
+        for found, expected, terms in zip(self.scores, self.expected[:-1], self.terms, strict=True):
+            size = f"SUMPRODUCT(ABS(Terms!{_across(terms)}))" if terms else "0"
             conditions.append(f"IFERROR(ABS({found}-{expected})<=1E-9*(1+{size}),FALSE)")
         return f"AND({','.join(conditions)})"
 
-    def _terms(self, row: int, s: int) -> str:
-        """The range of the terms of one score; empty where it has none."""
-        start, stop = self.starts[s], self.starts[s + 1]
-        return f"Terms!{self._across(row, start, stop - 1)}" if stop > start else ""
-
-    def _across(self, row: int, first: int, last: int) -> str:
-        return f"{self.cell(row, first)}:{self.cell(row, last)}"
-
     def _fixed(self, row: int, column: int) -> str:
-        return str(self.cell(row, column, row_abs=True, col_abs=True))
+        return str(self.utility.xl_rowcol_to_cell(row, column, row_abs=True, col_abs=True))
 
-    def _coefficient_row(self, s: int) -> int:
-        return self.first_coefficient + self.starts[s] + s
+    def _list(self, column: int, length: int) -> str:
+        """The cells of a column below its head."""
+        return str(self.utility.xl_range_abs(1, column, length, column))
 
-    def _heads(self) -> None:
-        scoring = self.scoring
-        outputs = scoring.outputs()
-        shown = [*outputs.scores, outputs.label, *outputs.probabilities]  # labels stand beside what most people look at
-        expected = [f"expected {name}" for name in outputs.scores]
-        curves = [name.replace("probability", "curve", 1) for name in outputs.probabilities]
-        heads = {
-            "Score": ["row", *(column.name for column in scoring.inputs), *shown, *expected, "check"],
-            "Variables": [*self.names, *(text.format(scoring.inputs[i].name) for i in self.dates for text in DATE_HEADS)],
-            "Terms": [*(name for surface in scoring.surfaces for name, _ in surface.terms(self.names)), *curves],
-        }
-        for name, texts in heads.items():
-            self.sheets[name].write_row(0, 0, texts, self.bold)
-            self.sheets[name].freeze_panes(1, 0)
-
-    def _model(self) -> None:
+    def _model(self) -> list[list[str]]:
+        """Variables, classes and coefficients; the cells of each score's constant and coefficients."""
         sheet = self.sheets["Model"]
         heads = ["variable", "input", "kind", "level", "center", "scale", "lower cap", "upper cap", None, "classes"]
         sheet.write_row(0, 0, heads, self.bold)
@@ -294,11 +266,16 @@ class _Book:
             ends = [variable.limits.get(sign) for sign in "<>"]
             sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale, *ends])
         sheet.write_column(1, CLASSES, self.scoring.classes)
-        sheet.write_row(self.first_coefficient - 1, 0, ["score", "term", None, None, "coefficient"], self.bold)
-        for s, (name, surface) in enumerate(zip(self.scoring.outputs().scores, self.scoring.surfaces, strict=True)):
-            lines = [("1", surface.c), *surface.terms(self.names)]
-            for row, (term, coefficient) in enumerate(lines, start=self._coefficient_row(s)):
+        start = len(self.names) + 2
+        sheet.write_row(start, 0, ["score", "term", None, None, "coefficient"], self.bold)
+        cells = []
+        for name, surface in zip(self.scoring.outputs().scores, self.scoring.surfaces, strict=True):
+            rows = list(enumerate([("1", surface.c), *surface.terms(self.names)], start=start + 1))
+            for row, (term, coefficient) in rows:
                 sheet.write_row(row, 0, [name, term, None, None, coefficient])
+            cells.append([f"Model!{self._fixed(row, 4)}" for row, _ in rows])
+            start += len(rows)
+        return cells
 
     def _levels(self) -> None:
         sheet = self.sheets["Levels"]
@@ -327,6 +304,18 @@ class _Book:
             "The coefficients on the sheet Model are those of the model: change them only on purpose.",
         ]
         self.sheets["About"].write_column(0, 0, [note[:LONGEST_TEXT] for note in notes])
+
+
+def _across(cells: Sequence[str]) -> str:
+    return f"{cells[0]}:{cells[-1]}"
+
+
+def _matches(x: str, levels: str, column: InputColumn) -> str:
+    """Which of a range of texts a cell holds: one that, taken away once, leaves nothing but blanks."""
+    if not column.blanks:
+        return f"EXACT({x},{levels})"
+    rest = f'SUBSTITUTE({x},{levels},"")'
+    return f"(LEN({_bare(rest)})=0)*(LEN({x})-LEN({rest})=LEN({levels}))"
 
 
 def _missing_texts(column: InputColumn) -> list[str | float]:

@@ -50,7 +50,7 @@ from quadric.export._schema import (
     quadric_version,
 )
 from quadric.export._steps import ARRAY_TYPES, written_parameters, written_step
-from quadric.export.scoring import checked_class_names, sample_rows, scored_samples
+from quadric.export.scoring import checked_class_names, scored_samples
 from quadric.files import write_atomically
 from quadric.fitted import FittedModel, Model, fitted_model
 from quadric.geometry.surface import QuadraticSurface
@@ -164,13 +164,13 @@ def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
         ],
         "data": None if saved.data is None else asdict(saved.data),
         "metadata": saved.metadata,
-        "samples": _answers(view, sample_rows(view, saved.samples), names),
+        "samples": _answers(view, saved.samples, names),
         "probes": _answers(view, probe_rows(view), names),
     }
     return document | {"digest": {name: digest(document[name]) for name in MEMBERS}}
 
 
-def _answers(view: FittedModel, rows: Table, names: tuple[str, ...]) -> list[dict[str, Any]]:
+def _answers(view: FittedModel, rows: Rows | None, names: tuple[str, ...]) -> list[dict[str, Any]]:
     labels = dict(zip(names, view.classes.tolist(), strict=True))
     return [asdict(sample) | {"prediction": labels[sample.label]} for sample in scored_samples(view, rows, names)]
 

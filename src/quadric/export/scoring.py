@@ -142,7 +142,7 @@ def scoring_model(
     saved = SavedModel.of(model, class_names=class_names, target=target, samples=samples)
     view = fitted_model(saved.model)
     names = checked_class_names(view, saved.class_names)
-    scored = scored_samples(view, sample_rows(view, saved.samples), names)
+    scored = scored_samples(view, saved.samples, names)
     live = np.any([surface.live_features for surface in view.surfaces], axis=0)
     used = np.flatnonzero(live) if live.any() else np.array([0])  # a model without terms still takes rows
     kept = np.unique(view.blocks[used]).tolist()
@@ -170,8 +170,9 @@ def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) ->
     return tuple(str(name) for name in class_names)
 
 
-def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -> tuple[Sample, ...]:
-    """Sample rows with what the model itself makes of them."""
+def scored_samples(view: FittedModel, samples: Rows | None, class_names: Sequence[str]) -> tuple[Sample, ...]:
+    """The user's rows, or made-up ones, with what the model itself makes of them."""
+    rows = made_up_rows(view) if samples is None else view.rows(samples)
     decision = view.decision(rows)
     codes, chances = view.decided(decision)
     columns = [[_written(value) for value in column.tolist()] for column in rows.columns]
@@ -184,11 +185,6 @@ def scored_samples(view: FittedModel, rows: Table, class_names: Sequence[str]) -
         )
         for i, values in enumerate(zip(*columns, strict=True))
     )
-
-
-def sample_rows(view: FittedModel, samples: Rows | None) -> Table:
-    """The user's rows to try a model on, or made-up ones."""
-    return made_up_rows(view) if samples is None else view.rows(samples)
 
 
 def missing_values(column: InputColumn) -> tuple[list[str], list[float]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from quadric.errors import SHORT_QUOTE, quoted
@@ -46,10 +47,15 @@ def spark_columns(model: Model, *, prefix: str = "quadric_", refuses: bool = Fal
     """
     scoring = scoring_model(model)
     sql.check_names([column.name for column in scoring.inputs])
-    return tuple(map(tuple, (_RefusingWriter if refuses else _SparkWriter)(scoring, prefix).steps()))
+    return tuple(map(tuple, _SparkWriter(scoring, prefix, refuses).steps()))
 
 
+@dataclass(frozen=True)
 class _SparkWriter(sql.Writer):
+    """Expressions of Spark; if ``refuses``, they end the job where a row cannot be scored."""
+
+    refuses: bool = False
+
     table, step = "", ""
     text_type, double_type = "STRING", "DOUBLE"
 
@@ -74,7 +80,13 @@ class _SparkWriter(sql.Writer):
         return f"{float(value)!r}D"
 
     def _score(self, surface: QuadraticSurface) -> str:
-        return f"nanvl({super()._score(surface)}, {NULL})"
+        return self._required(f"nanvl({super()._score(surface)}, {NULL})", "DOUBLE")
+
+    def _label(self, judged: Sequence[str]) -> str:
+        return self._required(super()._label(judged), "STRING")
+
+    def _required(self, value: str, kind: str) -> str:
+        return f"COALESCE({value}, CAST(raise_error({self.literal(UNSCORED)}) AS {kind}))" if self.refuses else value
 
     def _trimmed(self, text: str) -> str:
         return f"btrim({text}, {self.literal(BLANKS)})"
@@ -92,7 +104,8 @@ class _SparkWriter(sql.Writer):
         )
 
     def _no_number(self, name: str, text: str) -> str:
-        return NO_NUMBER
+        words = self.literal(f"column {quoted(name[1:-1].replace('``', '`'))} must hold numbers; a row has ")
+        return f"CAST(raise_error(concat({words}, left({text}, {SHORT_QUOTE}))) AS DOUBLE)" if self.refuses else NO_NUMBER
 
     def _present(self, column: InputColumn, value: str) -> str:
         return f"NOT isnan({value})" if column.type == "number" else super()._present(column, value)
@@ -118,17 +131,3 @@ class _SparkWriter(sql.Writer):
         )
         start, day = datetime.fromisoformat(origin).replace(tzinfo=UTC).timestamp() * 1e6, DAY.astype(float)
         return f"((CAST(unix_micros({moment}) AS DOUBLE) - {self.number(start)}) / {self.number(day)})"
-
-
-class _RefusingWriter(_SparkWriter):
-    """Expressions that end a job where a row cannot be scored."""
-
-    def _score(self, surface: QuadraticSurface) -> str:
-        return f"COALESCE({super()._score(surface)}, CAST(raise_error({self.literal(UNSCORED)}) AS DOUBLE))"
-
-    def _label(self, judged: Sequence[str]) -> str:
-        return f"COALESCE({super()._label(judged)}, CAST(raise_error({self.literal(UNSCORED)}) AS STRING))"
-
-    def _no_number(self, name: str, text: str) -> str:
-        words = self.literal(f"column {quoted(name[1:-1].replace('``', '`'))} must hold numbers; a row has ")
-        return f"CAST(raise_error(concat({words}, left({text}, {SHORT_QUOTE}))) AS DOUBLE)"

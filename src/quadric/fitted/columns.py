@@ -13,6 +13,7 @@ from quadric.errors import Troubles, refuse_unknown
 from quadric.fitted.steps import Variable
 from quadric.geometry.terms import term_names
 from quadric.labels import refuse_masked
+from quadric.samples.units import Units
 from quadric.tables import CodedFeature, InputColumn, Table, as_table
 from quadric.tables.dates import dates_after
 from quadric.tables.inputs import coded_values, missing_cells
@@ -61,20 +62,11 @@ class Columns:
         return [column.name for column in self.inputs]
 
     @cached_property
-    def center(self) -> FloatArray:
-        """Fitted units are (v - center) / scale, v in reported units and capped."""
-        return np.array([variable.center for variable in self.variables])
-
-    @cached_property
-    def scale(self) -> FloatArray:
-        """See ``center``."""
-        return np.array([variable.scale for variable in self.variables])
-
-    @cached_property
-    def caps(self) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper limits of the features in reported units, infinite where there are none."""
-        low, high = (np.array([getattr(variable, name) for variable in self.variables]) for name in ("low", "high"))
-        return low, high
+    def units(self) -> Units:
+        """From reported units to those in which the surfaces are written: capped, centred and scaled."""
+        names = ("low", "high", "center", "scale")
+        low, high, center, scale = (np.array([getattr(variable, name) for variable in self.variables]) for name in names)
+        return Units(low, high, center, scale)
 
     @cached_property
     def blocks(self) -> IntArray:
@@ -202,19 +194,6 @@ class Columns:
             values = self.inputs[i].numbers(rows.columns[i])
             out[:, own] = coded_values(values, [self.variables[j].feature for j in own])
         return out
-
-    def scaled(self, V: FloatArray) -> FloatArray:
-        """Reported units to fitted units, by the formula: capped, centred and scaled.
-
-        Parameters
-        ----------
-        V : array of shape (m, n)
-
-        Returns
-        -------
-        array of shape (m, n)
-        """
-        return (np.clip(V, *self.caps) - self.center) / self.scale
 
     def changed(self, cases: Table | FloatArray, before: FloatArray, after: FloatArray) -> Table | FloatArray:
         """Rows in which some numbers are others.

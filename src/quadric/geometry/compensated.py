@@ -24,6 +24,7 @@ def misfits(X: FloatArray, terms: IntArray, x: FloatArray, y: FloatArray) -> Flo
     high, low = _sum(y, np.full(len(y), -x[-1]))
     ones = np.ones(len(y))
     for a, b, z in zip(left, right, np.where(left == right, 0.5, 1.0) * x[:-1], strict=True):
+        # each term as four parts whose sum is exact: the two products and the errors of both
         product, rest = two_product(X[:, a], ones if b == LINEAR else X[:, b])
         main, small = two_product(product, -z * ones)
         high, carried = _sum(high, main)
@@ -49,13 +50,14 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 def split(a: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Upper and lower half of the digits."""
     scaled = SPLITTER * a
-    high = scaled - (scaled - a)
+    high = scaled - (scaled - a)  # 26 bits each: products of halves are exact (Dekker 1971)
     return high, a - high
 
 
 def exact_dot(a: FloatArray, b: FloatArray, *more: float) -> float:
     """sum_j a_j b_j and more, rounded once."""
     product, error = two_product(a, b)
+    # fsum rounds once, whatever the order: nothing is lost to cancellation before
     return math.fsum([*product.tolist(), *error.tolist(), *more])
 
 

@@ -10,6 +10,7 @@ a sum over the samples that depends on the loss (docs/mathematics.md, eq. 5.8 an
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,6 +66,36 @@ class Residuals:
         return max(float(np.max(np.abs(gradient), initial=0.0)), abs(float(v.sum())) / self.total_scale)
 
 
+class LossJudge(ABC):
+    """A loss's part of the certificate of one surface; judges import geometry only, so that they share nothing with solvers.
+
+    By default all multipliers v are known (``_v``), and one gradient serves every set of terms.
+    """
+
+    _residuals: Residuals
+    _v: FloatArray
+
+    @abstractmethod
+    def loss_value(self) -> float:
+        """C sum_i o_i H(1 - y_i f(x_i))."""
+
+    @abstractmethod
+    def decrease(self, terms: IntArray) -> float:
+        """Upper bound, safe against rounding, on F at the surface minus the minimum of F on ``terms``; inf: cannot be told."""
+
+    @cached_property
+    def _gradient(self) -> FloatArray:
+        return self._residuals.gradient(self._v)
+
+    def gradient(self, terms: IntArray) -> FloatArray:
+        """Scaled gradient of the Lagrangian for all terms, with the multipliers that suit ``terms`` best."""
+        return self._gradient
+
+    def residual(self, terms: IntArray) -> float:
+        """Largest scaled residual of the optimality conditions of ``terms`` and of c."""
+        return self._residuals.largest(self._gradient[terms], self._v)
+
+
 class Margins:
     """1 - y f of a surface with a bound on the error of each: with twice the digits where rounding could decide.
 
@@ -104,12 +135,6 @@ class EnergyGap:
         # Gz comes from sums over all samples; in units of the columns of H each error is a share of all of |H z|
         self._pull_doubt = 2.0 * rounding_of_sum(len(y)) * norm.lengths * float(norm.lengths @ np.abs(z))
 
-    @staticmethod
-    def of(residuals: Residuals, terms: IntArray, y: FloatArray) -> EnergyGap | None:
-        """None where rounding leaves nothing of the norm on these terms."""
-        norm = EnergyNorm.of(residuals.energy, terms, len(y))
-        return None if norm is None else EnergyGap(residuals, terms, y, norm)
-
     @cached_property
     def _reach(self) -> float:
         """How long the equations of a typical sample are in the norm of the gap."""
@@ -128,25 +153,42 @@ class EnergyGap:
         doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
         return (samples + self.norm.halved_square(self.missing(multipliers), doubt)) * (1.0 + rounding_of_sum(len(self._y)))
 
-    def smallest(self, attempts: Iterable[FloatArray], samples: Callable[[FloatArray], float], settled: float) -> float:
-        """The smallest gap that attempts at the multipliers reach; below ``settled``, no others are tried.
 
-        Parameters
-        ----------
-        attempts : iterable of arrays of shape (m,)
-            Multipliers; they are balanced here.
-        samples : function of multipliers that balance
-            The sum over the samples.
-        settled : float
+def smallest_gap(
+    residuals: Residuals,
+    terms: IntArray,
+    y: FloatArray,
+    attempts: Callable[[EnergyGap], Iterable[FloatArray]],
+    samples: Callable[[FloatArray], float],
+    settled: float,
+) -> float:
+    """The smallest duality gap on some terms that attempts at the multipliers reach (5.8 and 10.6).
 
-        Returns
-        -------
-        float
-        """
-        best = np.inf
-        for attempt in attempts:
-            multipliers = balanced(attempt, self._y)
-            best = min(best, self.at(multipliers, samples(multipliers)))
-            if best <= settled:
-                break
+    Parameters
+    ----------
+    residuals : Residuals
+    terms : array
+    y : array of shape (m,)
+    attempts : function of an EnergyGap
+        Gives arrays of shape (m,): multipliers, which are balanced here.
+    samples : function of multipliers that balance
+        The sum over the samples.
+    settled : float
+        Below it, no other multipliers are tried.
+
+    Returns
+    -------
+    float
+        Infinite where rounding leaves nothing of the norm on these terms.
+    """
+    norm, best = EnergyNorm.of(residuals.energy, terms, len(y)), np.inf
+    if norm is None:
         return best
+    gap = EnergyGap(residuals, terms, y, norm)
+    # every attempt is a proof, good or bad: the smallest gap holds
+    for attempt in attempts(gap):
+        multipliers = balanced(attempt, y)
+        best = min(best, gap.at(multipliers, samples(multipliers)))
+        if best <= settled:
+            break
+    return best

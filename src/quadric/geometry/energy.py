@@ -224,7 +224,7 @@ class EnergyNorm:
     @staticmethod
     def of(energy: Energy, terms: IntArray, n_rows: int) -> EnergyNorm | None:
         """The norm on some terms; None where rounding leaves nothing of it."""
-        if not len(terms):
+        if len(terms) == 0:
             return EnergyNorm(np.zeros(0), np.zeros((0, 0)), 0.0)
         H = energy.rows(terms)
         lengths = np.sqrt(np.sum(H * H, axis=0))

@@ -7,7 +7,7 @@ scatter = sum w_i (r_i - mean)(r_i - mean)'. The second moments of x are entries
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
@@ -16,7 +16,7 @@ from scipy.linalg.blas import dsyrk
 
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import CHUNK_BYTES, lift, lift_adjoint, lift_columns, row_chunks
-from quadric.geometry.products import LiftedSums, has_many_terms
+from quadric.geometry.products import LiftedSums
 from quadric.geometry.terms import LINEAR, term_count, term_factors, to_matrix
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -92,6 +92,22 @@ def moments_by_class(X: FloatArray, codes: IntArray, sample_weight: FloatArray, 
 
 
 @dataclass(frozen=True)
+class ColumnMoments:
+    """What the squared loss needs of a column of y: its mean, its scatter, and sums of its products with r - mean.
+
+    Attributes
+    ----------
+    mean, scatter : float
+    cross : array of shape (p,)
+        R~'y~.
+    """
+
+    mean: float
+    scatter: float
+    cross: FloatArray
+
+
+@dataclass(frozen=True)
 class LabelledMoments:
     """What the squared loss needs of samples of several classes, whose losses may have different weights.
 
@@ -103,47 +119,61 @@ class LabelledMoments:
         Sums of the sample weights of each class.
     class_means : array of shape (n_classes, p)
         Weighted means of r(x) in each class.
+    factors : array of shape (n_classes,)
+        On the losses of the classes.
     """
 
     loss: LiftedMoments
     class_weights: FloatArray
     class_means: FloatArray
+    factors: FloatArray
 
     @staticmethod
-    def of(X: FloatArray, codes: IntArray, sample_weight: FloatArray, class_weight: FloatArray) -> LabelledMoments:
+    def of(X: FloatArray, codes: IntArray, sample_weight: FloatArray, factors: FloatArray) -> LabelledMoments:
         """From samples: one p x p matrix for any number of classes."""
-        by_class = np.where(codes == np.arange(len(class_weight))[:, None], sample_weight, 0.0)
-        weights, loss_weight = by_class.sum(axis=1), sample_weight * class_weight[codes]
+        by_class = np.where(codes == np.arange(len(factors))[:, None], sample_weight, 0.0)
+        weights, loss_weight = by_class.sum(axis=1), sample_weight * factors[codes]
         total = float(loss_weight.sum())
         if total <= 0.0:
-            return LabelledMoments(LiftedMoments.empty(X.shape[1]), weights, np.zeros((len(weights), term_count(X.shape[1]))))
+            nothing = np.zeros((len(weights), term_count(X.shape[1])))
+            return LabelledMoments(LiftedMoments.empty(X.shape[1]), weights, nothing, factors)
         middle = lift_adjoint(X, loss_weight) / total  # sums of squares about it cancel nothing
         sums, scatter = _sums_about(middle, X, by_class, loss_weight)
         means = np.divide(sums, weights[:, None], out=np.zeros_like(sums), where=weights[:, None] > 0.0)
         means[weights > 0.0] += middle
-        shift = (class_weight @ sums) / total  # what rounding has left of the mean
+        shift = (factors @ sums) / total  # what rounding has left of the mean
         scatter -= total * np.outer(shift, shift)
-        return LabelledMoments(LiftedMoments(total, middle + shift, scatter), weights, means)
+        return LabelledMoments(LiftedMoments(total, middle + shift, scatter), weights, means, factors)
 
     @staticmethod
-    def merged(moments: Sequence[LiftedMoments], class_weight: FloatArray) -> LabelledMoments:
-        weighted = [part.scaled(float(factor)) for part, factor in zip(moments, class_weight, strict=True)]
+    def merged(moments: Sequence[LiftedMoments], factors: FloatArray) -> LabelledMoments:
+        weighted = [part.scaled(float(factor)) for part, factor in zip(moments, factors, strict=True)]
         weights, means = np.array([part.weight for part in moments]), np.array([part.mean for part in moments])
-        return LabelledMoments(reduce(add, weighted), weights, means)
+        return LabelledMoments(reduce(add, weighted), weights, means, factors)
 
     def __add__(self, other: LabelledMoments) -> LabelledMoments:
         weights = self.class_weights + other.class_weights
         share = np.divide(other.class_weights, weights, out=np.zeros_like(weights), where=weights > 0.0)
         means = self.class_means + share[:, None] * (other.class_means - self.class_means)
-        return LabelledMoments(self.loss + other.loss, weights, means)
+        return replace(self, loss=self.loss + other.loss, class_weights=weights, class_means=means)
 
     def mapped(self, center: FloatArray, scale: FloatArray) -> LabelledMoments:
         """Moments of (x - center) / scale in place of x."""
         means = AffineChange(center, scale).of_point(self.class_means)
-        return LabelledMoments(self.loss.mapped(center, scale), self.class_weights, means)
+        return replace(self, loss=self.loss.mapped(center, scale), class_means=means)
 
     def energy(self) -> Energy:
         return energy_of_sums(float(self.class_weights.sum()), self.class_weights @ self.class_means)
+
+    def columns(self) -> list[ColumnMoments]:
+        """Of the y of each class: 1 for its samples, -1 for the rest."""
+        total, columns = self.loss.weight, []
+        for inside, mean in zip((self.class_weights * self.factors).tolist(), self.class_means, strict=True):
+            share = inside / total
+            # the mean of y is 2 share - 1, and R~'y~ = 2 sum over the class of (r - mean)
+            cross = 2.0 * inside * (mean - self.loss.mean)
+            columns.append(ColumnMoments(2.0 * share - 1.0, 4.0 * total * share * (1.0 - share), cross))
+        return columns
 
 
 class AffineChange:
@@ -203,26 +233,8 @@ class TermStatistics:
 
     @staticmethod
     def of(X: FloatArray, sample_weight: FloatArray) -> TermStatistics:
-        if has_many_terms(X):
-            return TermStatistics.of_sums(LiftedSums(X, sample_weight), sample_weight)
-        p = term_count(X.shape[1])
-        total, mean, scatter, absolute = 0.0, np.zeros(p), np.zeros(p), np.zeros(p)
-        for rows in row_chunks(len(X), p):
-            R, weight = lift_columns(X[rows].T), sample_weight[rows]
-            absolute += np.abs(R) @ weight
-            block_total = float(weight.sum())
-            block_mean = (R @ weight) / block_total
-            R -= block_mean[:, None]
-            shift = block_mean - mean
-            share = block_total / (total + block_total)
-            scatter += (R * R) @ weight + total * share * shift**2
-            mean += share * shift
-            total += block_total
-        return TermStatistics(total, mean, scatter, absolute)
-
-    @staticmethod
-    def of_sums(sums: LiftedSums, sample_weight: FloatArray) -> TermStatistics:
-        """The same by a few products X' diag(.) X; terms of which these leave few digits are lifted."""
+        """By a few products X' diag(.) X (8.2), for any number of terms; those of which these leave few digits are lifted."""
+        sums = LiftedSums(X, sample_weight)
         off, scatter = spread_about(sums, sample_weight)
         mean = off + lift(sums.shift[None])[0]
         return TermStatistics(float(sample_weight.sum()), mean, scatter, sums.absolute(sample_weight))

@@ -195,9 +195,9 @@ class StackedRows:
             best, left = x, step
         return best
 
-    def bracket(self, x: FloatArray) -> tuple[float, float]:
-        """F at [z, c], and a safe lower bound of its minimum (5.7)."""
-        return self._bracket(self.at(x))
+    def bracket(self, reached: Evaluation) -> tuple[float, float]:
+        """F at a surface, and a safe lower bound of its minimum (5.7)."""
+        return reached.value, float(reached.value - reached.value_error - self._left(reached))
 
     def refitted_near(self, x: FloatArray, width: float = TIGHT) -> tuple[FloatArray, tuple[float, float]]:
         """The minimum, and a bracket of it: from [z, c] by a step in plain doubles where its width is at most that share of F,
@@ -205,16 +205,13 @@ class StackedRows:
         """
         for _ in range(2):
             reached = self.roughly(x)
-            value, least = self._bracket(reached)
+            value, least = self.bracket(reached)
             if value - least <= width * value:
                 return x, (value, least)
             x = self._towards(x, reached)
         x = self.refit()
-        return x, self.bracket(x)
+        return x, self.bracket(self.at(x))
 
     def _towards(self, x: FloatArray, evaluation: Evaluation) -> FloatArray:
         inverse, _ = self._inverse
         return x + (inverse @ (evaluation.gradient @ inverse)) / self.lengths
-
-    def _bracket(self, reached: Evaluation) -> tuple[float, float]:
-        return reached.value, float(reached.value - reached.value_error - self._left(reached))

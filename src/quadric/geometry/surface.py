@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.lifting import as_dense, dense_columns, live_features, row_chunks
-from quadric.geometry.terms import LINEAR, default_names, term_factors, term_names, to_matrix, to_vector
+from quadric.geometry.terms import LINEAR, default_names, term_factors, term_name, to_matrix, to_vector
 from quadric.labels import refuse_masked
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -287,10 +287,8 @@ class QuadraticSurface:
         -------
         list of (str, float)
         """
-        names = term_names(self._names(feature_names))
-        weights = self.polynomial()
-        order = np.argsort(-np.abs(weights), kind="stable")
-        return [(names[t], float(weights[t])) for t in order if weights[t] != 0.0]
+        names = self._names(feature_names)
+        return [(term_name(names, *product.factors), product.coefficient) for product in self.products]
 
     def equation(self, feature_names: Sequence[str] | None = None, precision: int = 4) -> str:
         """f as one line of text, the largest terms first.

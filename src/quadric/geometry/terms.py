@@ -45,7 +45,7 @@ def term_factors(n_features: int) -> TermFactors:
     rows, columns = np.triu_indices(n_features)
     left = np.concatenate([rows, np.arange(n_features)])
     right = np.concatenate([columns, np.full(n_features, LINEAR)])
-    left.setflags(write=False)
+    left.setflags(write=False)  # they are cached: whoever writes to them would change every other caller's terms
     right.setflags(write=False)
     return TermFactors(left, right)
 
@@ -87,10 +87,11 @@ def default_names(n_features: int) -> list[str]:
 def term_names(feature_names: Sequence[str]) -> list[str]:
     """Names in the order of z: "age^2", "age*income", "age"."""
     left, right = term_factors(len(feature_names))
-    return [_name(feature_names, a, b) for a, b in zip(left, right, strict=True)]
+    return [term_name(feature_names, a, b) for a, b in zip(left, right, strict=True)]
 
 
-def _name(feature_names: Sequence[str], a: int, b: int) -> str:
+def term_name(feature_names: Sequence[str], a: int, b: int = LINEAR) -> str:
+    """The name of the term with these factors: of a product, a square or a feature alone."""
     if b == LINEAR:
         return str(feature_names[a])
     return f"{feature_names[a]}^2" if a == b else f"{feature_names[a]}*{feature_names[b]}"

@@ -4,7 +4,7 @@ The problem of one surface is: minimise F(z, c) over ||z||_0 <= k (docs/mathemat
 
     F(z, c) = 1/2 z'Gz + C sum_i o_i H(1 - y_i (r_i'z + c)).
 
-A folder here gives H: training data that hold what depends neither on C nor on k nor on the positive class, problems that share
+A folder here gives H: training data that hold what depends neither on C nor on k nor on the surface, problems that share
 those arrays, exact solvers of the convex subproblems, an explorer of exchanges of terms, bounds for branch and bound, and a
 judge that shares nothing with them. Vectors z run over the candidate terms only: those that vary on the data and are allowed.
 ``embed`` puts them back in their places.
@@ -15,18 +15,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from quadric.blas import one_blas_thread
-from quadric.geometry.duality import Residuals
+from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
-from quadric.geometry.moments import LabelledMoments
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.samples.extent import Extent
+from quadric.losses.supports import Limits, Moves, SupportRule
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.random_rows import SIDE_ROWS
 from quadric.samples.sums import SummedSamples
@@ -36,125 +35,21 @@ if TYPE_CHECKING:
     from quadric.losses.pass_problem import StreamedProblem
 
 SAMPLE_ROWS = 2 * SIDE_ROWS  # samples of the random sample that searches by passes begin with
-MOST_LIFTED = 100  # doubles per sample that the certificate of what they find needs for its terms, unless these are very many
 IMPROVEMENT = 1e-10  # relative decrease of the objective that counts as one
 WORKING_TERMS = 400  # candidates that searches begin with where there are too many for a matrix of all pairs
 PRICED_TERMS = 1 << 16  # terms whose exchanges are then priced together
 KEPT_BYTES = 128 << 20  # vectors of all terms that are then kept, or those of two supports: making them is expensive
+
+NO_Z_STEPS = "z-steps on very many terms: decompose the problem on the likeliest ones"
 
 
 class NoBound(LinAlgError):  # noqa: N818 - an answer, not a fault
     """Rounding leaves no lower bound that could be relied on."""
 
 
-@dataclass(frozen=True)
-class Move:
-    """Terms that leave a support and terms that enter it, together."""
-
-    out: Sequence[int] | IntArray
-    into: Sequence[int] | IntArray
-
-    def applied(self, support: IntArray) -> IntArray:
-        """The support after the move."""
-        kept = set(support.tolist()).difference(map(int, self.out))  # a few terms: sets are quicker than arrays
-        return np.array(sorted(kept.union(map(int, self.into))), dtype=np.intp)
-
-
-@dataclass(frozen=True)
-class Moves:
-    """The neighbours of a support that a rule admits.
-
-    Attributes
-    ----------
-    out, into : arrays
-        Terms that can leave and terms that can enter, one for another.
-    single : boolean array of shape (len(out), len(into)) or None
-        Which of these exchanges are admissible; None: all of them.
-    """
-
-    out: IntArray
-    into: IntArray
-    single: BoolArray | None = None
-
-
-@dataclass(frozen=True)
-class Projection:
-    """The support of the nearest admissible vector.
-
-    Attributes
-    ----------
-    support : array
-        At most k terms.
-    exact : bool
-        Whether no admissible support with at most k terms is nearer; False: found by a heuristic.
-    """
-
-    support: IntArray
-    exact: bool
-
-
-@dataclass(frozen=True)
-class Completion:
-    """What follows for the supports S with fixed <= S <= allowed.
-
-    Attributes
-    ----------
-    fixed : boolean array of shape (p,)
-        Terms that all admissible ones hold.
-    allowed : boolean array of shape (p,)
-        Terms that some admissible one may hold.
-    """
-
-    fixed: BoolArray
-    allowed: BoolArray
-
-    @property
-    def possible(self) -> bool:
-        """Whether any admissible support is left, as far as the rule can tell."""
-        return not (self.fixed & ~self.allowed).any()
-
-
-class Rule(Protocol):
-    """The rule on supports as a problem carries it; search/rules.py has the contract in words, and the rules."""
-
-    @property
-    def entails(self) -> bool: ...
-
-    @property
-    def required(self) -> IntArray: ...
-
-    def admissible(self, support: IntArray) -> bool: ...
-
-    def project(self, z: FloatArray, k: int) -> Projection: ...
-
-    def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion: ...
-
-    def moves(self, support: IntArray) -> Moves: ...
-
-    def repaired(self, support: IntArray) -> IntArray: ...
-
-    def addable(self, inside: BoolArray) -> BoolArray | None: ...
-
-    def droppable(self, inside: BoolArray) -> BoolArray | None: ...
-
-    def among(self, candidates: IntArray) -> Rule | None: ...
-
-    def compounds(self, support: IntArray, worth: FloatArray) -> Sequence[Move]: ...
-
-    def closed(self, terms: IntArray) -> IntArray: ...
-
-
-class Limits(Protocol):
-    """What training data ask: which terms are candidates, and the rule that supports among them obey."""
-
-    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray: ...
-
-    def rule(self, candidates: IntArray) -> Rule: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class SparseProblem(ABC):
-    """The problem of one class against the rest.
+    """The problem of one surface.
 
     Attributes
     ----------
@@ -165,7 +60,7 @@ class SparseProblem(ABC):
         Candidate terms, as positions in the full z.
     scatter_trace : float
         Trace of the loss-weighted scatter of the lifted samples.
-    rule : Rule
+    rule : SupportRule
         Which supports are admissible.
     """
 
@@ -175,7 +70,7 @@ class SparseProblem(ABC):
     n_features: int
     terms: IntArray
     scatter_trace: float
-    rule: Rule
+    rule: SupportRule
 
     @property
     def loss(self) -> Loss:
@@ -189,6 +84,7 @@ class SparseProblem(ABC):
     @property
     def mean_curvature(self) -> float:
         """trace(G + 2C R~'R~)/p: the scale on which penalties are chosen, for every loss."""
+        # (4.7): the first penalty must be small beside every curvature, so it goes by their mean
         return float(self.energy_trace + 2.0 * self.C * self.scatter_trace) / max(self.n_terms, 1)
 
     @property
@@ -225,6 +121,11 @@ class SparseProblem(ABC):
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
         """The same problem on about ``n_terms`` candidates and a support, the likeliest to be chosen, where that saves work."""
         return self
+
+    @cached_property
+    def nucleus(self) -> SparseProblem:
+        """The problem on the terms that searches begin with, where these are many."""
+        return self.promising(WORKING_TERMS)
 
     def decomposable(self) -> SparseProblem:
         """The same problem, on the likeliest candidates where z-steps on all of them are not affordable."""
@@ -271,25 +172,15 @@ class SparseProblem(ABC):
 
 
 class TrainingData(ABC):
-    """Samples of two or more classes, digested once; every class against the rest is a problem on the same arrays."""
-
-    @classmethod
-    @abstractmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
-        """Digest samples."""
-
-    @classmethod
-    def from_moments(cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits) -> Self:
-        """Digest sums over samples, where the loss needs nothing else (``Loss.keeps_rows`` is False)."""
-        raise NotImplementedError
+    """Samples, digested once; every surface is a problem on the same arrays."""
 
     def limited(self, limits: Limits) -> TrainingData | None:
         """The same samples with fewer candidates, where that spares digesting them again; None: it does not."""
         return None
 
     @abstractmethod
-    def one_against_rest(self, positive: int, C: float, k: int) -> SparseProblem:
-        """The problem whose positive class is ``positive``."""
+    def problem_for(self, surface: int, C: float, k: int) -> SparseProblem:
+        """The problem of one surface, one of ``Target.surfaces``."""
 
 
 @dataclass(frozen=True)
@@ -314,16 +205,16 @@ class StepSolution:
 class Step(ABC):
     """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
 
-    @abstractmethod
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
         """argmin over (z, c) of F(z, c) + rho/2 ||z - u||^2."""
+        raise NotImplementedError(NO_Z_STEPS)
 
-    @abstractmethod
     def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
         """argmin over (z, c) of F(z, c) + rho/2 ||z_N||^2 with N the complement of ``support``.
 
         Where sweeps end that keep choosing ``support``: u = z on it, u = 0 off it (docs/mathematics.md, eq. 4.4).
         """
+        raise NotImplementedError(NO_Z_STEPS)
 
     @abstractmethod
     def refit(self, support: IntArray) -> StepSolution:
@@ -350,27 +241,10 @@ class Found:
         return self if self.beats(other) else other
 
 
-@dataclass(frozen=True)
-class Exchanges:
-    """Change of the objective by each exchange of one term, refits included.
-
-    Attributes
-    ----------
-    out, into : arrays
-        Terms that can leave, and terms that can enter.
-    change : array of shape (len(out), len(into))
-        Infinite where the exchange is not admissible or not examined.
-    """
-
-    out: IntArray
-    into: IntArray
-    change: FloatArray
-
-
 class Explorer(ABC):
     """Moves among the admissible supports of one problem; remembers how many refits it took (``n_refits``)."""
 
-    rule: Rule
+    rule: SupportRule
     n_terms: int
     n_refits: int
 
@@ -402,8 +276,11 @@ class Explorer(ABC):
         return best
 
     @abstractmethod
-    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
-        """The exchanges of a support that stay below a ceiling of the objective; others may be left unexamined."""
+    def exchanges(self, found: Found, ceiling: float) -> tuple[Moves, FloatArray]:
+        """The moves from a support and the change of the objective by each exchange of one term, refits included.
+
+        Infinite where the exchange is not admissible or, unless it stays below a ceiling of the objective, not examined.
+        """
 
 
 @dataclass(frozen=True)
@@ -463,22 +340,6 @@ class Bounds(ABC):
         return self.minimum(support)
 
 
-class LossJudge(Protocol):
-    """A loss's part of the certificate of one surface; lives in judge.py, which imports geometry only."""
-
-    def loss_value(self) -> float:
-        """C sum_i o_i H(1 - y_i f(x_i))."""
-
-    def gradient(self, terms: IntArray) -> FloatArray:
-        """Scaled gradient of the Lagrangian for all terms, with the multipliers that suit ``terms`` best."""
-
-    def residual(self, terms: IntArray) -> float:
-        """Largest scaled residual of the optimality conditions of ``terms`` and of c."""
-
-    def decrease(self, terms: IntArray) -> float:
-        """Upper bound, safe against rounding, on F at the surface minus the minimum of F on ``terms``; inf: cannot be told."""
-
-
 @dataclass(frozen=True)
 class Loss:
     """A loss: its parts, and what a search should know of it.
@@ -500,7 +361,7 @@ class Loss:
         Values of C that cross-validation begins with, in equal ratios.
     screen : str or None
         Cheaper loss whose supports stand in for this one's in cross-validation, where only refits are its own.
-    data : class of training data
+    data : function that digests samples; from their sums where these are there and enough, otherwise from rows
     step, explorer, bounds : functions of a problem, the last two also of its solver
     judge : function of residuals, scores, y, loss weights and C
     streamed : function that makes a problem that is solved by passes (losses/pass_problem.py), or None
@@ -517,7 +378,7 @@ class Loss:
     restarts: int
     default_Cs: tuple[float, ...]  # noqa: N815 - as the parameter is called
     screen: str | None
-    data: type[TrainingData]
+    data: Callable[[LabelledSamples | SummedSamples, Limits], TrainingData]
     step: Callable[[Any], Step]
     explorer: Callable[[Any, Any], Explorer]
     bounds: Callable[[Any, Any], Bounds]
@@ -528,49 +389,3 @@ class Loss:
     def searches_by_passes(self, n_rows: int) -> bool:
         """Whether a search among ``n_rows`` samples goes by passes."""
         return self.streamed is not None and n_rows >= self.passes_from
-
-    def bytes_needed(self, extent: Extent) -> int:
-        """Memory of a fit: what is alive at its peak, to be estimated rather too high than too low."""
-        m, p, every = extent.n_rows, extent.n_candidates, extent.n_terms
-        if extent.is_wide:
-            # vectors of all terms: statistics, matrices of features, rows of supports; a block of prices; the working set
-            working = 2 * WORKING_TERMS
-            rows = 3.6 * m * working if self.keeps_rows else 0.0
-            vectors = (60 + 5 * extent.k) * every + 8 * extent.k * min(every, PRICED_TERMS)
-            matrices = 12.0 * working**2 + vectors + KEPT_BYTES // 8
-        elif extent.by_passes and self.searches_by_passes(m):
-            # what the certificate lifts, with working copies; the lifted sample with its matrices
-            rows = (20 + min(p, MOST_LIFTED)) * m + 2.2 * SAMPLE_ROWS * (p + 1)
-            matrices = 4 * every**2 + 8.5 * p**2
-        elif self.keeps_rows:
-            # the centred rows with working copies; G, then the model of exchanges, the bound and their tableaus
-            rows = (3.6 if extent.proves else 2.2) * m * (p + 1)
-            matrices = max(every**2 + p**2, (10.5 if extent.proves else 8.5) * p**2)
-        else:
-            # moments of all classes together while they are summed; then G, scatter and, for each C, a matrix with its tableaus
-            rows = 0.0
-            matrices = max(4 * every**2, (6 + 3 * extent.grid[0] + 2 * extent.proves) * p**2)
-        return int(8 * (rows + matrices + extent.shared_doubles))
-
-
-@one_blas_thread()
-def training_data(samples: LabelledSamples | SummedSamples, loss: str, limits: Limits) -> TrainingData:
-    """Samples as training data of a loss: from their sums where these are there and enough, otherwise from rows.
-
-    Parameters
-    ----------
-    samples : LabelledSamples or SummedSamples
-    loss : str
-    limits : Limits
-
-    Returns
-    -------
-    TrainingData
-    """
-    kind = loss_named(loss)
-    if not isinstance(samples, SummedSamples):
-        return kind.data.from_samples(samples, limits)
-    if kind.keeps_rows:
-        assert samples.sample is not None
-        return kind.data.from_samples(samples.sample, limits)
-    return kind.data.from_moments(samples.moments, samples.n_rows, samples.class_weight, limits)

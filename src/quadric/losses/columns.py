@@ -1,20 +1,20 @@
 """Tableaus of a quadratic of which only the rows of the support are formed: O(k p), where p x p would be too much.
 
 The same numbers as in losses/tableau.py (docs/mathematics.md, eq. 6.1 to 6.3), for the neighbours of one support and not a walk
-along many of them: each change of the support factorises its own matrix anew, which is small. ``Quadratic`` forms the table of
+along many of them: each change of the support factorises its own matrix anew, which is small. ``prices`` forms the table of
 exchanges block by block, for where even a few arrays of its size, k p, are too much.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from quadric.losses.base import PRICED_TERMS, Move, Moves, Rule
+from quadric.losses.base import PRICED_TERMS
+from quadric.losses.supports import Move, Moves, SupportRule
 from quadric.losses.tableau import SINGULAR, Tableau, exchanged
 from quadric.types import FloatArray, IntArray
 
@@ -61,10 +61,16 @@ class ColumnTableau:
         return np.flatnonzero(self.inside)
 
     def add(self, j: int) -> None:
-        """Take a term in."""
-        self._terms = np.append(self._terms, j)
-        self._rows = np.vstack([self._rows, self._scaled_rows(self._terms[-1:])])
-        self._settle()
+        """Take a term in: L of M_SS = LL' grows by a row, and so does L^-1 [M_S. q_S]."""
+        row, across, pivot = self._scaled_rows(np.array([j])), self._half[:, j], self._s[j]
+        self._terms, self._rows = np.append(self._terms, j), np.vstack([self._rows, row])
+        if pivot <= SINGULAR:
+            self._settle()
+            return
+        root = np.sqrt(pivot)
+        fresh = (np.append(row, self._q[j]) - across @ self._half) / root
+        zero = np.zeros((len(across), 1))
+        self._complete(np.block([[self._factor, zero], [across, root]]), np.vstack([self._half, fresh]))
 
     def drop(self, i: int) -> None:
         """Take a term out."""
@@ -82,7 +88,8 @@ class ColumnTableau:
     def costs(self) -> FloatArray:
         """How much each term inside lowers the minimum; inf outside and for required terms."""
         out = np.full(len(self._s), np.inf)
-        out[self._terms] = 0.5 * self._z**2 / self._B
+        z, B = self._solved(self._half[:, -1]), self._inverse_diagonal()
+        out[self._terms] = 0.5 * z**2 / B
         out[self.required] = np.inf
         return out
 
@@ -90,9 +97,8 @@ class ColumnTableau:
         """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""
         order = np.argsort(self._terms)
         leaving = order[np.searchsorted(self._terms, moves.out, sorter=order)]
-        P = self._P[leaving].T[moves.into]
-        into = moves.into
-        return exchanged(P, (self._B[leaving], self._z[leaving]), (self._s[into], self._h[into]), moves.single)
+        P, B, into = self._solved(self._half)[leaving], self._inverse_diagonal()[leaving], moves.into
+        return exchanged(P.T[into], (B, P[:, -1]), (self._s[into], self._h[into]), moves.single)
 
     def after(self, move: Move) -> float:
         """The minimum after a move of several terms."""
@@ -105,79 +111,74 @@ class ColumnTableau:
         return self._rows_of(terms) * self._scale * self._scale[terms][:, None]
 
     def _settle(self) -> None:
-        """B, P, z, h and s of (6.1), in units of a unit diagonal."""
-        terms, rows = self._terms, self._rows
+        """The support by one factorisation, in units of a unit diagonal."""
+        terms, factor = self._terms, _factor_of(self._rows[:, self._terms])
+        both = np.column_stack([self._rows, self._q[terms]])
+        self._complete(factor, dtrtrs(factor, both, lower=1)[0] if len(terms) else both)
+
+    def _complete(self, factor: FloatArray, half: FloatArray) -> None:
+        """h and s of (6.1), from L and L^-1 [M_S. q_S]."""
+        self._factor, self._half = factor, half
         self.inside[:] = False
-        self.inside[terms] = True
-        factor = _factor_of(rows[:, terms])
+        self.inside[self._terms] = True
+        v = half[:, -1]
+        self._h = self._q - v @ half[:, :-1]
+        self._s = 1.0 - np.einsum("ij,ij->j", half[:, :-1], half[:, :-1])
+        self.value = self._constant - 0.5 * float(v @ v)
 
-        def solve(rhs: FloatArray) -> FloatArray:
-            return dpotrs(factor, rhs, lower=1)[0] if len(terms) else rhs
+    def _solved(self, half: FloatArray) -> FloatArray:
+        """z or [P z] of (6.1)."""
+        return dtrtrs(self._factor, half, lower=1, trans=1)[0] if len(half) else half
 
-        self._z, self._P = solve(self._q[terms]), solve(rows)
-        self._B = np.diag(solve(np.eye(len(terms))))
-        self._h = self._q - self._z @ rows
-        self._s = 1.0 - np.einsum("ij,ij->j", rows, self._P)
-        self.value = self._constant - 0.5 * float(self._q[terms] @ self._z)
+    def _inverse_diagonal(self) -> FloatArray:
+        """B_ii."""
+        inverse = dtrtrs(self._factor, np.eye(len(self._factor)), lower=1)[0] if len(self._factor) else self._factor
+        return np.einsum("ij,ij->j", inverse, inverse)
 
 
-@dataclass(frozen=True)
-class Quadratic:
-    """1/2 z'Mz - q'z + constant on some support and the rows of M there.
+def prices(
+    support: IntArray, rows: Sequence[FloatArray], diagonal: FloatArray, q: FloatArray, moves: Moves
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Changes of the minimum of 1/2 z'Mz - q'z by exchanges of one term of a support (6.3), block by block.
 
-    Attributes
+    Parameters
     ----------
     support : array
     rows : sequence of arrays of shape (p,)
         Of M, one for each term of the support.
     diagonal, q : arrays of shape (p,)
-    constant : float
+    moves : Moves
+
+    Returns
+    -------
+    iterator of pairs
+        Terms that can enter, and their changes: a row for each term that leaves.
     """
-
-    support: IntArray
-    rows: Sequence[FloatArray]
-    diagonal: FloatArray
-    q: FloatArray
-    constant: float
-
-    def prices(self, moves: Moves) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Blocks of terms that can enter, with the change of the minimum by each exchange: a row for each term that leaves."""
-        # A unit diagonal, as in Tableau; rounding may leave nothing of a term's own
-        scale = 1.0 / np.sqrt(np.maximum(self.diagonal, np.finfo(float).tiny))
-        inner = np.array([row[self.support] for row in self.rows]).reshape(len(self.support), -1)
-        inner *= np.outer(scale[self.support], scale[self.support])
-        factor = _factor_of(inner)
-        z = dpotrs(factor, self.q[self.support] * scale[self.support], lower=1)[0]
-        B = np.diag(dpotrs(factor, np.eye(len(inner)), lower=1)[0])
-        leaving = np.searchsorted(self.support, moves.out)
-        for first in range(0, len(moves.into), PRICED_TERMS):
-            into = moves.into[first : first + PRICED_TERMS]
-            rows = np.array([row[into] for row in self.rows])
-            rows *= scale[into]
-            rows *= scale[self.support][:, None]
-            P = dpotrs(factor, rows, lower=1)[0]
-            entering = 1.0 - np.einsum("ij,ij->j", rows, P), self.q[into] * scale[into] - z @ rows
-            single = None if moves.single is None else moves.single[:, first : first + PRICED_TERMS]
-            yield into, exchanged(P[leaving].T.copy(), (B[leaving], z[leaving]), entering, single)
+    # A unit diagonal, as in Tableau; rounding may leave nothing of a term's own
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(float).tiny))
+    inner = np.array([row[support] for row in rows]).reshape(len(support), -1)
+    inner *= np.outer(scale[support], scale[support])
+    factor = _factor_of(inner)
+    z = dpotrs(factor, q[support] * scale[support], lower=1)[0]
+    B = np.diag(dpotrs(factor, np.eye(len(inner)), lower=1)[0])
+    leaving = np.searchsorted(support, moves.out)
+    for first in range(0, len(moves.into), PRICED_TERMS):
+        into = moves.into[first : first + PRICED_TERMS]
+        block = np.array([row[into] for row in rows])
+        block *= scale[into]
+        block *= scale[support][:, None]
+        P = dpotrs(factor, block, lower=1)[0]
+        entering = 1.0 - np.einsum("ij,ij->j", block, P), q[into] * scale[into] - z @ block
+        single = None if moves.single is None else moves.single[:, first : first + PRICED_TERMS]
+        yield into, exchanged(P[leaving].T.copy(), (B[leaving], z[leaving]), entering, single)
 
 
-def best_entrants(quadratic: Quadratic, moves: Moves, below: float, most: int) -> IntArray:
-    """Up to ``most`` terms whose best exchange changes the minimum by less than ``below``, the most useful first."""
-    terms, changes = [np.empty(0, dtype=np.intp)], [np.empty(0)]
-    for into, table in quadratic.prices(moves):
-        change = table.min(axis=0, initial=np.inf)
-        useful = np.flatnonzero(change < below)
-        terms.append(into[useful])
-        changes.append(change[useful])
-    return np.concatenate(terms)[np.argsort(np.concatenate(changes), kind="stable")[:most]]
-
-
-def compounds(tableau: Tableau | ColumnTableau, rule: Rule) -> Sequence[Move]:
+def compounds(tableau: Tableau | ColumnTableau, rule: SupportRule) -> Sequence[Move]:
     """Compound moves from the support of a tableau, by what its terms are worth."""
     return rule.compounds(tableau.support, np.where(tableau.inside, tableau.costs(), tableau.gains()))
 
 
-def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: Rule) -> IntArray:
+def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: SupportRule) -> IntArray:
     """Add the best or drop the least useful terms of a tableau, one at a time, as the rule admits, until there are k.
 
     Parameters
@@ -185,7 +186,7 @@ def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: Rule) -> Int
     tableau : Tableau or ColumnTableau
         Left at the support that is returned, unless only linear combinations of it could be added.
     k : int
-    rule : Rule
+    rule : SupportRule
     """
     size = int(tableau.inside.sum())
     for _ in range(size, k):

@@ -77,7 +77,8 @@ class Descent(Generic[Stream, View]):
             # a bound that rounding keeps below F proves no more, however many passes follow
             if not self.exact and (self._settled() or self.best[0] - least <= ROUNDING * abs(least)):
                 break
-            is_still = self._settled() and self._is_still(w, new)
+            # so short a step that the one after it would be rounding
+            is_still = self._settled() and bool(np.max(np.abs(self.sample_rows @ (new - w))) <= STILL)
             w = new
         assert self.best is not None
         value, w = self.best
@@ -87,10 +88,6 @@ class Descent(Generic[Stream, View]):
     def settled(self, w: FloatArray) -> FloatArray:
         """The one of several best surfaces that all fits agree on."""
         return w
-
-    def _is_still(self, w: FloatArray, new: FloatArray) -> bool:
-        """Whether a step is so short that the one after it would be rounding."""
-        return bool(np.max(np.abs(self.sample_rows @ (new - w))) <= STILL)
 
     def offer(self, constant: float, pull: FloatArray) -> None:
         """Multipliers that may prove more than those before, by what they do to all candidates (as in StreamedFit)."""

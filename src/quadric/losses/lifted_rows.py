@@ -63,6 +63,7 @@ class LiftedRows:
     def A(self) -> FloatArray:
         """[r(x) - r(middle), 1] for each sample; searches by passes never ask for it."""
         A = np.empty((self.X.shape[0], len(self.terms) + 1), order=self.order)
+        # block by block: what a lifting needs besides its result would be as large as the result
         for rows in row_chunks(*A.shape):
             A[rows, :-1] = lift_about(self.X[rows], self.middle, self.terms)
         A[:, -1] = 1.0
@@ -83,6 +84,7 @@ class LiftedRows:
         p = len(self.terms)
         scatter = np.zeros((p, p))
         for rows in row_chunks(len(self.A), p):
+            # centred before they are multiplied: raw sums of squares would cancel (section 2)
             centred = self.A[rows, :-1] - self.mean
             centred *= np.sqrt(self.weight[rows])[:, None]
             scatter += gram(centred)

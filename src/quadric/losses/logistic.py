@@ -13,7 +13,7 @@ from quadric.defaults import DEFAULT_CS
 from quadric.losses.base import Loss
 from quadric.losses.dual import DualBounds
 from quadric.losses.ranked import RankedExplorer
-from quadric.losses.rows_data import RowsData
+from quadric.losses.rows_data import rows_data
 from quadric.losses.smooth.formulas import SmoothLoss
 from quadric.losses.smooth.judge import SmoothJudge
 from quadric.losses.smooth.problem import SmoothProblem
@@ -72,12 +72,6 @@ class LogisticProblem(SmoothProblem):
     formulas: ClassVar[SmoothLoss] = Logistic()
 
 
-class LogisticData(RowsData[LogisticProblem]):
-    """Training data of the logistic loss."""
-
-    problem = LogisticProblem
-
-
 LOSS = Loss(
     name="logistic",
     title="logistic loss",
@@ -88,7 +82,7 @@ LOSS = Loss(
     restarts=0,
     default_Cs=DEFAULT_CS,
     screen="least_squares",
-    data=LogisticData,
+    data=partial(rows_data, LogisticProblem),
     step=SmoothStep,
     explorer=RankedExplorer,
     bounds=DualBounds,

@@ -17,15 +17,15 @@ import numpy as np
 
 from quadric.geometry.energy import Energy, EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about
-from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_factors
-from quadric.losses.base import Limits, Rule, SparseProblem
+from quadric.losses.base import SparseProblem
 from quadric.losses.columns import ColumnTableau
 from quadric.losses.least_squares.data import LeastSquaresData
 from quadric.losses.lifted_rows import LiftedRows
+from quadric.losses.supports import Candidates
 from quadric.losses.survey import Survey
 from quadric.samples.source import SampleBatch, SampleSource, State
-from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from quadric.losses.rows import RowsProblem
@@ -107,40 +107,8 @@ class Passes(SampleSource):
         return self.source.total(of)
 
 
-@dataclass(frozen=True)
-class Candidates(Limits):
-    """The terms that may be chosen, the rule that they obey and the regulariser on them; limits that are met already.
-
-    Attributes
-    ----------
-    terms : array
-    its_rule : Rule
-    energy : Energy
-    """
-
-    terms: IntArray
-    its_rule: Rule
-    energy: Energy
-
-    @staticmethod
-    def of(survey: Survey, limits: Limits) -> Candidates:
-        """What limits leave of the terms that vary; without moments all are taken to vary."""
-        moments, none = survey.moments, np.zeros(survey.class_sums.shape[1], dtype=bool)
-        if moments is None:
-            terms = limits.candidates(none, lambda: none)
-        else:
-            terms = limits.candidates(moments.constant_terms(), lambda: redundant_of_moments(moments))
-        return Candidates(terms, limits.rule(terms), survey.energy)
-
-    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
-        return self.terms
-
-    def rule(self, candidates: IntArray) -> Rule:
-        return self.its_rule
-
-
 class StreamedProblem(ABC):
-    """One class against the rest.
+    """The problem of one surface.
 
     Parameters
     ----------
@@ -149,26 +117,28 @@ class StreamedProblem(ABC):
     passes : Passes
     survey : Survey
         With moments, unless the terms are given.
-    positive : int
     candidates : Candidates
     C : float
     k : int
+    energy : Energy, optional
+        Of all samples, where it is known more accurately than by the survey.
     """
 
     steepest: float  # how steep the loss of a row of weight one can be, in units of C
+    shared = 1  # exchanges share work if they bring in the same term (1), or if they drop the same (0)
 
     def __init__(
         self,
         problem: type[RowsProblem],
         passes: Passes,
         survey: Survey,
-        positive: int,
         candidates: Candidates,
         C: float,
         k: int,
+        energy: Energy | None = None,
     ) -> None:
-        self.problem, self.passes, self.survey, self.positive, self.C = problem, passes, survey, positive, C
-        self.terms, self.rule, self.energy = candidates.terms, candidates.its_rule, candidates.energy
+        self.problem, self.passes, self.survey, self.C = problem, passes, survey, C
+        self.terms, self.rule, self.energy = candidates.terms, candidates.rule, energy or survey.energy
         self.k, self.middle = min(k, len(self.terms)), survey.middle  # where liftings are centred
 
     @abstractmethod
@@ -210,8 +180,8 @@ class StreamedProblem(ABC):
 
     def screen(self) -> SparseProblem:
         """The same problem with the squared loss, on all rows."""
-        data = LeastSquaresData(self.survey.labelled, self.survey.class_weight, Candidates(self.terms, self.rule, self.energy))
-        return data.one_against_rest(self.positive, self.C, self.k)
+        data = LeastSquaresData(self.survey.labelled, Candidates(self.terms, self.rule))
+        return data.problem_for(self.survey.surface, self.C, self.k)
 
     def dual_tableau(self, fit: StreamedFit) -> ColumnTableau:
         """A quadratic that bounds F on every support from below, and touches it at this one (6.5)."""
@@ -239,6 +209,7 @@ class StreamedProblem(ABC):
         if norm is None:
             return -np.inf
         unit = rounding_of_sum(length)
+        # (6.5), rounded down: constant and pull are sums over all rows, wrong by that share of what was added up
         return constant * (1.0 - unit) - norm.halved_square(pull, unit * self._sizes[support])
 
     def residual(self, fit: StreamedFit, terms: IntArray) -> float:
@@ -259,6 +230,7 @@ class StreamedProblem(ABC):
         """No smaller than the sums that pulls are made of, taken without signs: by Cauchy's inequality."""
         energy, m = self.energy, np.abs(self.middle)
         weight = energy.weight
+        # |x - middle| in the norm of the weights, then sum |d_a d_b| <= |d_a| |d_b|
         spread = np.sqrt(np.diag(energy.S) + 2.0 * m * np.abs(energy.s) + m**2 * weight)
         root = np.sqrt(weight)
         left, right = (factors[self.terms] for factors in term_factors(len(m)))

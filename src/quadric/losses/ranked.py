@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move
+from quadric.losses.base import IMPROVEMENT, Explorer, Found
 from quadric.losses.columns import MAX_KICK, ColumnTableau, compounds, resized_tableau
 from quadric.losses.dual import DualStep
 from quadric.losses.rows import RowsProblem
+from quadric.losses.supports import Move, Moves
 from quadric.types import FloatArray, IntArray
 
 MAX_SOLVED = 200  # exchanges that are solved for a list of near ties, the most promising first
@@ -99,7 +100,7 @@ class RankedExplorer(Explorer):
             found = self.descend(self.resized(kept, len(found.support))).better_of(found)
         return found
 
-    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
+    def exchanges(self, found: Found, ceiling: float) -> tuple[Moves, FloatArray]:
         """Those that the bound does not rule out, the most promising solved."""
         moves = self.rule.moves(found.support)
         least = self.dual_tableau(found.support).exchanges(moves)
@@ -112,7 +113,7 @@ class RankedExplorer(Explorer):
                 support = Move(moves.out[[i]], moves.into[[j]]).applied(found.support)
                 change[i, j] = self.value(support) - found.value
                 solved += 1
-        return Exchanges(moves.out, moves.into, change)
+        return moves, change
 
     def _better_neighbour(self, found: Found) -> Found | None:
         """The first of the most promising moves that helps."""

@@ -15,7 +15,8 @@ from quadric.losses.base import SparseProblem
 from quadric.losses.least_squares.curvature import Curvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.lifted_rows import LiftedRows
-from quadric.losses.pass_problem import Candidates, Passes, StreamedProblem
+from quadric.losses.pass_problem import Passes, StreamedProblem
+from quadric.losses.supports import Candidates
 from quadric.losses.survey import surveyed
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SamplesInMemory
@@ -36,8 +37,8 @@ class RowsProblem(SparseProblem):
         Labels in {-1, 1}.
     labelled : LabelledSamples or None
         What passes go over.
-    positive : int
-        The class against the rest, among the codes of ``labelled``.
+    surface : int
+        Which one of the target of ``labelled``.
     """
 
     order: ClassVar[Literal["C", "F"]] = "C"  # how A is stored: by samples or by terms
@@ -45,7 +46,7 @@ class RowsProblem(SparseProblem):
     rows: LiftedRows
     y: FloatArray
     labelled: LabelledSamples | None = None
-    positive: int = 1
+    surface: int = 1
 
     @property
     def A(self) -> FloatArray:
@@ -103,6 +104,7 @@ class RowsProblem(SparseProblem):
 
     def intercept_at_level(self, z: FloatArray, level: float) -> float:
         """c for a given c + center'z, rounded once: margins have no more digits than it has."""
+        # center'z may be much larger than the level: the difference must not lose what margins of one need
         live = np.flatnonzero(z)
         return exact_dot(self.center[live], -z[live], level)
 
@@ -117,16 +119,16 @@ class RowsProblem(SparseProblem):
         X: Any = labelled.X
         if issparse(X):  # of few features: lifted rows, which are dense, take more memory
             labelled = replace(labelled, X=X.toarray())
+        # the energy is that of the samples: passes know it only from sums, which have lost digits where G is nearly singular
         passes = Passes(SamplesInMemory(labelled))
-        survey = surveyed(passes, self.positive, searched)
-        candidates = Candidates(self.terms, self.rule, labelled.energy)
-        stream: StreamedProblem = make(passes, survey, self.positive, candidates, self.C, self.k)
-        return stream
+        survey = surveyed(passes, self.surface, searched)
+        candidates = Candidates(self.terms, self.rule)
+        return make(passes, survey, candidates, self.C, self.k, labelled.energy)
 
     def screen(self) -> LeastSquaresProblem:
         """The same problem with the squared loss: its supports are good places to start from."""
         o, y, total, rows = self.loss_weight, self.y, float(self.loss_weight.sum()), self.rows
-        mean_y = float(o @ y) / total
+        mean_y = float(o @ y) / total  # (2.1) and (2.3), with the rows where they are lifted already
         return LeastSquaresProblem(
             C=self.C,
             k=self.k,

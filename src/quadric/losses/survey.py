@@ -13,6 +13,7 @@ from quadric.geometry.lifting import lift_adjoint
 from quadric.geometry.moments import LabelledMoments, LiftedMoments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.smallest_keys import Rows
+from quadric.losses.supports import Candidates, Limits, candidates_of
 from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, SampledRows
 from quadric.samples.source import SampleBatch, SampleSource
 from quadric.samples.sums import KnownRows
@@ -21,11 +22,11 @@ from quadric.types import FloatArray
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass tells of the samples of one class against the rest.
+    """What one pass tells of the samples of one class against the rest, for its surface.
 
     Attributes
     ----------
-    positive : int
+    surface : int
     class_weights : array of shape (n_classes,)
         Sums of the sample weights.
     class_sums : array of shape (n_classes, p)
@@ -39,7 +40,7 @@ class Survey:
         Of all samples, with the weights of their losses.
     """
 
-    positive: int
+    surface: int
     class_weights: FloatArray
     class_sums: FloatArray
     class_weight: FloatArray
@@ -48,17 +49,17 @@ class Survey:
     moments: LiftedMoments | None
 
     @staticmethod
-    def of_sums(known: KnownRows, positive: int) -> Survey:
+    def of_sums(known: KnownRows, surface: int) -> Survey:
         """The survey without a pass: sums and random rows are known."""
         moments, weights = known.sums.moments, known.sums.moments.class_weights
-        sides = tuple(SampledRows((rows,), SAMPLE_ROWS // 2, 0) for rows in known.random_rows(positive))
+        sides = tuple(SampledRows((rows,), SAMPLE_ROWS // 2, 0) for rows in known.random_rows(surface))
         samples = ClassSamples(sides, known.samples.longest, known.samples.n_batches)
         sums = weights[:, None] * moments.class_means
-        return Survey(positive, weights, sums, known.sums.class_weight, samples, known.sums.n_rows, moments.loss)
+        return Survey(surface, weights, sums, moments.factors, samples, known.sums.n_rows, moments.loss)
 
     def __add__(self, other: Survey) -> Survey:
         return Survey(
-            self.positive,
+            self.surface,
             self.class_weights + other.class_weights,
             self.class_sums + other.class_sums,
             self.class_weight,
@@ -71,7 +72,7 @@ class Survey:
     def side_weights(self) -> tuple[float, float]:
         """Sums of the loss weights of the rest and of the positive class."""
         weights = self.class_weights * self.class_weight
-        return float(np.delete(weights, self.positive).sum()), float(weights[self.positive])
+        return float(np.delete(weights, self.surface).sum()), float(weights[self.surface])
 
     @cached_property
     def labelled(self) -> LabelledMoments:
@@ -79,7 +80,15 @@ class Survey:
         assert self.moments is not None
         weights = self.class_weights[:, None]
         means = np.divide(self.class_sums, weights, out=np.zeros_like(self.class_sums), where=weights > 0.0)
-        return LabelledMoments(self.moments, self.class_weights, means)
+        return LabelledMoments(self.moments, self.class_weights, means, self.class_weight)
+
+    def candidates(self, limits: Limits) -> Candidates:
+        """What limits leave of the terms that vary; without moments all are taken to vary."""
+        if self.moments is not None:
+            # the same decision as by rows in memory: both come from means and scatters (2.4)
+            return candidates_of(self.moments, limits)
+        none = np.zeros(self.class_sums.shape[1], dtype=bool)
+        return limits.candidates(none, lambda: none)
 
     @property
     def variance(self) -> FloatArray:
@@ -100,7 +109,7 @@ class Survey:
         sides = zip((drawn.batch for drawn in self.samples.classes), self.side_weights, strict=True)
         parts = [(rows, total / rows.loss_weight.sum()) for rows, total in sides if len(rows.ids)]
         return Rows.joined(
-            [Rows(rows.X, rows.signs(self.positive), factor * rows.loss_weight, rows.ids) for rows, factor in parts]
+            [Rows(rows.X, rows.target.y(self.surface), factor * rows.loss_weight, rows.ids) for rows, factor in parts]
         )
 
     @cached_property
@@ -109,8 +118,8 @@ class Survey:
         return split(np.median(self.sample.X, axis=0))[0]
 
 
-def surveyed(source: SampleSource, positive: int, with_moments: bool, room: int = SAMPLE_ROWS) -> Survey:
-    """The survey of one class against the rest.
+def surveyed(source: SampleSource, surface: int, with_moments: bool, room: int = SAMPLE_ROWS) -> Survey:
+    """The survey for the surface of one class against the rest.
 
     Where the number of rows is known, each batch keeps only its share of the random sample; where many of them have no weight,
     that is too little, and a second pass keeps more.
@@ -118,17 +127,18 @@ def surveyed(source: SampleSource, positive: int, with_moments: bool, room: int 
     Parameters
     ----------
     source : SampleSource
-    positive : int
+    surface : int
     with_moments : bool
     room : int
         As in SurveyPass.
     """
-    whole = SurveyPass(positive, with_moments, room)
+    whole = SurveyPass(surface, with_moments, room)
     if source.class_rows is None:
         return source.total(whole)
-    sides = int(source.class_rows.sum() - source.class_rows[positive]), int(source.class_rows[positive])
+    sides = int(source.class_rows.sum() - source.class_rows[surface]), int(source.class_rows[surface])
+    # numbers above which a row is hardly ever among the lowest of its side: batches need not keep it
     rest, its = (RandomRows.of(room // 2, 0, n_rows).highest for n_rows in sides)
-    survey = source.total(SurveyPass(positive, with_moments, room, (rest, its)))
+    survey = source.total(SurveyPass(surface, with_moments, room, (rest, its)))
     # rows without weight count in class_rows but never come, so that a share of all may be too few
     is_short = (drawn.highest < MOST_RANDOM and len(drawn.batch.ids) < room // 2 for drawn in survey.samples.classes)
     return source.total(whole) if any(is_short) else survey
@@ -140,8 +150,8 @@ class SurveyPass:
 
     Attributes
     ----------
-    positive : int
-        The class against the rest.
+    surface : int
+        That of the class against the rest.
     with_moments : bool
         Whether the p x p moments are wanted, too.
     room : int
@@ -150,22 +160,22 @@ class SurveyPass:
         Random numbers of the rest and of the positive class above which rows are not kept.
     """
 
-    positive: int
+    surface: int
     with_moments: bool
     room: int = SAMPLE_ROWS
     highest: tuple[int, int] = (MOST_RANDOM, MOST_RANDOM)
 
     def __call__(self, batch: SampleBatch) -> Survey:
-        weight, codes, n_rows = batch.sample_weight, batch.codes, len(batch.codes)
-        classes = [codes == code for code in range(len(batch.class_weight))]
-        sides = zip((codes != self.positive, codes == self.positive), self.highest, strict=True)
+        weight, codes, n_rows = batch.sample_weight, batch.target.codes, len(batch.target)
+        classes = [codes == code for code in range(batch.target.n_classes)]
+        sides = zip((codes != self.surface, codes == self.surface), self.highest, strict=True)
         drawn = (RandomRows(self.room // 2, 0, highest)(batch.part(np.flatnonzero(side))) for side, highest in sides)
         return Survey(
-            self.positive,
+            self.surface,
             np.array([weight[mine].sum() for mine in classes]),
             # class by class, since class weights are factors on the losses and not on the energy (1.7)
             np.array([lift_adjoint(batch.X[mine], weight[mine]) for mine in classes]),
-            batch.class_weight,
+            batch.target.class_weight,
             ClassSamples(tuple(drawn), n_rows, 1),
             n_rows,
             LiftedMoments.of(batch.X, batch.loss_weight) if self.with_moments else None,

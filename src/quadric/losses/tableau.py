@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dger
 
-from quadric.losses.base import Move, Moves
+from quadric.losses.supports import Move, Moves
 from quadric.types import BoolArray, FloatArray, IntArray
 
 REFRESH_AFTER = 200  # sweeps after which rounding errors are cleared by sweeping afresh
@@ -155,14 +155,6 @@ class Tableau:
         out = np.full(len(last), np.inf)
         out[movable] = 0.5 * last[movable] ** 2 / -diagonal[movable]
         return out
-
-    def best_exchange(self, moves: Moves) -> tuple[float, tuple[int, int]]:
-        """Change of the minimum by the best exchange of one term, and that exchange (out, in)."""
-        table = self.exchanges(moves)
-        if table.size == 0:
-            return np.inf, (-1, -1)
-        i, j = np.unravel_index(int(np.argmin(table)), table.shape)
-        return float(table[i, j]), (int(moves.out[i]), int(moves.into[j]))
 
     def exchanges(self, moves: Moves) -> FloatArray:
         """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""

@@ -15,8 +15,6 @@ import numpy as np
 from quadric.losses import loss_named
 from quadric.losses.base import (
     IMPROVEMENT,
-    WORKING_TERMS,
-    Exchanges,
     Explorer,
     Found,
     Loss,
@@ -24,12 +22,13 @@ from quadric.losses.base import (
     Step,
     StepSolution,
 )
-from quadric.losses.columns import Quadratic
+from quadric.losses.columns import prices
 from quadric.losses.dual import DualStep, feasible
 from quadric.losses.least_squares.curvature import ScatterRows, WideCurvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.lifted_rows import LiftedRows
 from quadric.losses.rows import RowsProblem
+from quadric.losses.supports import Moves
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
 from quadric.types import FloatArray, IntArray
 
@@ -53,7 +52,7 @@ class WideRowsProblem(SparseProblem):
     scatter: ScatterRows
 
     @staticmethod
-    def of(squared: LeastSquaresProblem, kind: type[RowsProblem]) -> WideRowsProblem:
+    def of(kind: type[RowsProblem], squared: LeastSquaresProblem) -> WideRowsProblem:
         """The problem of another loss."""
         assert isinstance(squared.curvature, WideCurvature)
         shared = {each.name: getattr(squared, each.name) for each in fields(SparseProblem)}
@@ -75,10 +74,11 @@ class WideRowsProblem(SparseProblem):
     def y(self) -> FloatArray:
         """Labels in {-1, 1}."""
         assert self.squared.samples is not None
-        return self.squared.samples.signs(self.squared.positive)
+        return self.squared.samples.target.y(self.squared.surface)
 
     def among(self, candidates: IntArray) -> RowsProblem:
         """The same problem with some candidates only, all required ones among them unless it is for a refit."""
+        # a refit may have fewer terms than the rule requires; its rule is then that of both together
         samples, terms, required = self.squared.samples, self.terms[candidates], self.rule.required
         assert samples is not None
         rule = self.rule.among(candidates if np.isin(required, candidates).all() else np.union1d(candidates, required))
@@ -101,11 +101,6 @@ class WideRowsProblem(SparseProblem):
 
     def decomposable(self) -> SparseProblem:
         return self.nucleus
-
-    @cached_property
-    def nucleus(self) -> RowsProblem:
-        """The problem on the terms that searches begin with."""
-        return self.promising(WORKING_TERMS)
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> RowsProblem:
         return self.among(np.searchsorted(self.terms, self.squared.promising(n_terms, support).terms))
@@ -134,12 +129,6 @@ class WideRowsStep(Step):
     def __init__(self, problem: WideRowsProblem) -> None:
         self.problem = problem
 
-    def sweep(self, u: FloatArray, rho: float) -> StepSolution:
-        raise NotImplementedError("z-steps on very many terms: decompose the problem on the likeliest ones")
-
-    def fixed_point(self, support: IntArray, rho: float) -> StepSolution:
-        raise NotImplementedError("z-steps on very many terms: decompose the problem on the likeliest ones")
-
     def refit(self, support: IntArray) -> StepSolution:
         solution = self.problem.among(support).step().refit(np.arange(len(support)))
         z = np.zeros(self.problem.n_terms)
@@ -160,23 +149,24 @@ class WideRowsExplorer(WorkingSetExplorer):
         few = problem.among(found.support)
         step = few.step()
         assert isinstance(step, DualStep)
+        # multipliers of a refit are feasible on every support, so that they bound all exchanges (6.5)
         z, alpha = step.refit(np.arange(len(found.support))).z, feasible(few, step.multipliers)
         self.n_refits += 1
         pull = scatter.on_candidates(problem.y * alpha)  # alpha balances: no mean is left in it
         rows = [scatter.energy_row(int(term)) for term in found.support]
-        bound = Quadratic(found.support, rows, scatter.energy_diagonal, pull, few.dual_constant(alpha))
         terms, useful = [], []
-        for into, least in bound.prices(self.rule.moves(found.support)):
+        for into, least in prices(found.support, rows, scatter.energy_diagonal, pull, self.rule.moves(found.support)):
             # weak duality: where no entry is negative a term cannot help (docs/mathematics.md, eq. 6.5)
             possible = least.min(axis=0, initial=np.inf) < -IMPROVEMENT * abs(found.value)
             terms.append(into[possible])
+            # among those that it does not rule out: the gain that a Newton step along the term promises (6.2)
             slope = pull[into] - sum((weight * row[into] for weight, row in zip(z, rows, strict=True)), np.zeros(len(into)))
             useful.append((slope**2 / problem.squared.curvature.diagonal[into])[possible])
         order = np.argsort(-np.concatenate([np.empty(0), *useful]), kind="stable")[:MOST_ENTRANTS]
         return np.concatenate([np.empty(0, dtype=np.intp), *terms])[order]
 
-    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
+    def exchanges(self, found: Found, ceiling: float) -> tuple[Moves, FloatArray]:
         """Those of the working set and of what could join it."""
         self._include(np.union1d(found.support, self.entrants(found)))
-        table = self._inner.exchanges(Found(self._places(found.support), found.value), ceiling)
-        return Exchanges(self._working[table.out], self._working[table.into], table.change)
+        moves, change = self._inner.exchanges(Found(self._places(found.support), found.value), ceiling)
+        return Moves(self._working[moves.out], self._working[moves.into], moves.single), change

@@ -14,7 +14,8 @@ import numpy as np
 
 from quadric.geometry import products
 from quadric.geometry.terms import term_count
-from quadric.losses.base import Explorer, Found, Limits, SparseProblem, Step
+from quadric.losses.base import Explorer, Found, SparseProblem
+from quadric.losses.supports import Limits
 from quadric.types import IntArray
 
 MOST_ENTRANTS = 50  # candidates that join it at a time
@@ -33,7 +34,7 @@ def needs_working_set(X: Any, limits: Limits, *, pairs_all_terms: bool) -> bool:
     if pairs_all_terms:
         return products.has_many_terms(X)
     none = np.zeros(term_count(X.shape[1]), dtype=bool)
-    return len(limits.candidates(none, lambda: none)) > products.MANY_TERMS
+    return len(limits.candidates(none, lambda: none).terms) > products.MANY_TERMS
 
 
 class WorkingSetExplorer(Explorer):
@@ -45,7 +46,7 @@ class WorkingSetExplorer(Explorer):
         Of very many candidates, whose ``nucleus`` is the same on the first working set.
     """
 
-    def __init__(self, problem: Any, step: Step | None = None) -> None:
+    def __init__(self, problem: Any) -> None:
         self.problem, self.rule, self.n_terms, self.n_refits = problem, problem.rule, problem.n_terms, 0
         self._enter(problem.nucleus)
 

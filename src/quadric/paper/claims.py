@@ -251,7 +251,7 @@ def _ctg_figure_explained(plan: Plan, store: Store) -> Iterator[Finding]:
             yield [abs(off) <= 1.0 and name != "none"], f"{fault.label}: {figures}"
     if scores := split_scores(store, FAULT_DATASET, "ls-l0-qsvm"):
         budgets = np.array([cell["k"] for cell in grid_cells("ls-l0-qsvm", FAULT_DATASET)])
-        mean = np.mean([score.accuracy for score in scores], axis=0)
+        mean = np.mean(scores, axis=0)[0]
         best = {end: float(mean[budgets <= end].max()) for end in sorted(set(budgets))}
         nearest = min(best, key=lambda end: abs(best[end] - CTG.accuracy_mean))
         yield [False], f"no error, but a grid of k that ends at {nearest:g} instead of {max(best):g}: {best[nearest]:.2f}"

@@ -88,7 +88,7 @@ def faulty_decisions(
     A, R = (_lifted(part, fault) for part in (samples.X, X))
     G = Energy.of_samples(samples.X, samples.sample_weight).gram()
     rng = np.random.default_rng(seed)
-    return np.stack([_Sweeps(A, samples.signs(1), G, C, np.asarray(ks), fault, rng).decisions(R) for C in Cs], axis=1)
+    return np.stack([_Sweeps(A, samples.target.y(1), G, C, np.asarray(ks), fault, rng).decisions(R) for C in Cs], axis=1)
 
 
 def _lifted(X: FloatArray, fault: Fault) -> FloatArray:

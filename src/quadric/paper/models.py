@@ -117,11 +117,11 @@ def _sparse_path(loss: str, method: str) -> Decide:
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
         ks, Cs = sorted({int(cell["k"]) for cell in cells}), sorted({cell["C"] for cell in cells})
-        data, R = loss_named(loss).data.from_samples(samples, NO_LIMITS), lift(X)
-        decisions = np.empty((len(cells), len(samples.positives()), len(X)))
+        data, R = loss_named(loss).data(samples, NO_LIMITS), lift(X)
+        decisions = np.empty((len(cells), len(samples.surfaces), len(X)))
         where = [(Cs.index(cell["C"]), ks.index(int(cell["k"]))) for cell in cells]
-        for i, positive in enumerate(samples.positives()):
-            path = trace_path(data, positive, Cs, ks, method=method, seed=(0, positive))
+        for i, surface in enumerate(samples.surfaces):
+            path = trace_path(data, surface, Cs, ks, method=method, seed=(0, surface))
             values = path.coef @ R.T + path.intercept[..., None]
             decisions[:, i] = [values[place] for place in where]
         return decisions
@@ -133,11 +133,11 @@ def _kernel_machine(**parameters: object) -> Space:
     """scikit-learn's SVC, with one fit per cell and class."""
 
     def decide(samples: LabelledSamples, X: FloatArray, cells: Sequence[Cell]) -> FloatArray:
-        decisions = np.empty((len(cells), len(samples.positives()), len(X)))
+        decisions = np.empty((len(cells), len(samples.surfaces), len(X)))
         for c, cell in enumerate(cells):
-            for i, positive in enumerate(samples.positives()):
+            for i, surface in enumerate(samples.surfaces):
                 machine = SVC(C=cell["C"], cache_size=500, **parameters)
-                decisions[c, i] = machine.fit(samples.X, samples.codes == positive).decision_function(X)
+                decisions[c, i] = machine.fit(samples.X, samples.target.codes == surface).decision_function(X)
         return decisions
 
     return _space_of(decide, C=CS_OF_TWO)

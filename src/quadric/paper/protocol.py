@@ -6,7 +6,7 @@ this is optimistic. "nested": five folds inside each training part choose the ce
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -58,29 +58,17 @@ def _folds(n_samples: int, seed: int) -> list[tuple[IntArray, IntArray]]:
     return list(KFold(N_FOLDS, shuffle=True, random_state=seed).split(np.empty(n_samples)))
 
 
-@dataclass(frozen=True)
-class GridScores:
-    """Accuracy and F1 of every cell of a grid on one split, in per cent.
+def grid_scores(decisions: FloatArray, codes: IntArray) -> FloatArray:
+    """Accuracy and F1 in per cent, of every cell of a grid on one split: shape (2, n_cells).
 
-    Attributes
-    ----------
-    accuracy, f1 : arrays of shape (n_cells,)
+    Decisions of shape (n_cells, n_surfaces, m) count by sign for two classes, otherwise by the largest value. F1 is that of the
+    positive class for two classes, otherwise the mean over classes.
     """
-
-    accuracy: FloatArray
-    f1: FloatArray
-
-    @staticmethod
-    def of(decisions: FloatArray, codes: IntArray) -> GridScores:
-        """Score decisions of shape (n_cells, n_surfaces, m): by sign for two classes, otherwise by the largest value.
-
-        F1 is that of the positive class for two classes, otherwise the mean over classes.
-        """
-        two_classes = decisions.shape[1] == 1
-        predicted = (decisions[:, 0] > 0).astype(int) if two_classes else decisions.argmax(axis=1)
-        classes = [1] if two_classes else range(decisions.shape[1])
-        f1 = np.mean([_f1(predicted == code, codes == code) for code in classes], axis=0)
-        return GridScores(100.0 * (predicted == codes).mean(axis=1), 100.0 * f1)
+    two_classes = decisions.shape[1] == 1
+    predicted = (decisions[:, 0] > 0).astype(int) if two_classes else decisions.argmax(axis=1)
+    classes = [1] if two_classes else range(decisions.shape[1])
+    f1 = np.mean([_f1(predicted == code, codes == code) for code in classes], axis=0)
+    return 100.0 * np.stack([(predicted == codes).mean(axis=1), f1])
 
 
 def _f1(predicted: BoolArray, actual: BoolArray) -> FloatArray:
@@ -116,25 +104,24 @@ class Reported:
         return self.figures[:2] if figure == "accuracy" else self.figures[2:]
 
 
-def best_cell(scores: list[GridScores]) -> int:
+def best_cell(scores: list[FloatArray]) -> int:
     """The first cell with the largest mean accuracy: the order of the grid decides ties."""
-    mean = np.mean([score.accuracy for score in scores], axis=0)
+    mean = np.mean(scores, axis=0)[0]
     return int(np.flatnonzero(mean >= mean.max() - SAME * 100.0)[0])
 
 
-def paper_reading(outer: list[GridScores]) -> Reported:
+def paper_reading(outer: list[FloatArray]) -> Reported:
     """The best mean over the grid, on the folds that chose it."""
     cell = best_cell(outer)
-    return _reported(outer, [cell] * len(outer), (cell,))
+    return replace(_reported(outer, [cell] * len(outer)), cells=(cell,))
 
 
-def nested_reading(outer: list[GridScores], inner: list[list[GridScores]]) -> Reported:
+def nested_reading(outer: list[FloatArray], inner: list[list[FloatArray]]) -> Reported:
     """Each outer fold is scored at the cell that its own inner folds choose."""
-    cells = [best_cell(scores) for scores in inner]
-    return _reported(outer, cells, tuple(cells))
+    return _reported(outer, [best_cell(scores) for scores in inner])
 
 
-def _reported(outer: list[GridScores], cells: list[int], reported: tuple[int, ...]) -> Reported:
-    accuracy = np.array([score.accuracy[cell] for score, cell in zip(outer, cells, strict=True)])
-    f1 = np.array([score.f1[cell] for score, cell in zip(outer, cells, strict=True)])
-    return Reported(float(accuracy.mean()), float(accuracy.std(ddof=1)), float(f1.mean()), float(f1.std(ddof=1)), reported)
+def _reported(outer: list[FloatArray], cells: list[int]) -> Reported:
+    figures = np.array([scores[:, cell] for scores, cell in zip(outer, cells, strict=True)])
+    (accuracy, f1), (accuracy_std, f1_std) = figures.mean(axis=0).tolist(), figures.std(axis=0, ddof=1).tolist()
+    return Reported(accuracy, accuracy_std, f1, f1_std, tuple(cells))

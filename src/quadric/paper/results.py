@@ -14,7 +14,7 @@ import numpy as np
 from quadric.datasets import DatasetInfo
 from quadric.paper.experiments import FAULT_DATASET, TABLE_DATASETS, Plan
 from quadric.paper.models import BEST_OF, Cell
-from quadric.paper.protocol import N_FOLDS, OUTER_SPLITS, GridScores, Reported, Split, nested_reading, paper_reading
+from quadric.paper.protocol import N_FOLDS, OUTER_SPLITS, Reported, Split, nested_reading, paper_reading
 from quadric.paper.store import Store
 from quadric.paper.tasks import Task, curve_cells, grid_cells
 from quadric.types import FloatArray
@@ -102,12 +102,12 @@ def _cell(store: Store, table: str, model: str, info: DatasetInfo) -> TableCell:
 
 def split_scores(
     store: Store, dataset: str, model: str, splits: Sequence[Split] = OUTER_SPLITS, kind: str = "grid"
-) -> list[GridScores] | None:
-    """Scores of a grid on some splits; None if one of them is missing."""
+) -> list[FloatArray] | None:
+    """Accuracy and F1 of every cell of a grid, on each of some splits; None if one of them is missing."""
     keys = [Task(kind, dataset, model, split).key for split in splits]
     if any(key not in store for key in keys):
         return None
-    return [GridScores(np.array(store[key]["accuracy"]), np.array(store[key]["f1"])) for key in keys]
+    return [np.array([store[key]["accuracy"], store[key]["f1"]]) for key in keys]
 
 
 def trend(store: Store, dataset: str, model: str, *, along: str, kind: str = "grid", **fixed: float) -> Trend | None:
@@ -116,7 +116,7 @@ def trend(store: Store, dataset: str, model: str, *, along: str, kind: str = "gr
     if scores is None:
         return None
     cells = grid_cells(model, dataset) if kind == "grid" else curve_cells(dataset)
-    mean = np.mean([score.accuracy for score in scores], axis=0)
+    mean = np.mean(scores, axis=0)[0]
     points = [
         (cell[along], mean[i]) for i, cell in enumerate(cells) if all(cell[name] == value for name, value in fixed.items())
     ]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import html
 import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,16 +17,9 @@ from quadric.paper.store import Store
 
 # Figures of a cell, and their names in the header.
 FIGURES = {"accuracy": "acc", "F1": "F1"}
+BOLD = re.compile(r"\*\*(.*)\*\*")
 # Means closer than this are tied.
 SAME = 1e-9
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One entry of a table."""
-
-    text: str
-    bold: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,28 +32,27 @@ class TextTable:
         Name of its files, without ending.
     caption : str
     header : tuple of str
-    rows : tuple of tuples of Entry
+    rows : sequence of sequences of str
+        As in Markdown: a bold entry stands between asterisks.
     """
 
     name: str
     caption: str
     header: tuple[str, ...]
-    rows: tuple[tuple[Entry, ...], ...]
+    rows: Sequence[Sequence[str]]
 
     def csv(self) -> str:
         out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.header)
-        writer.writerows([entry.text for entry in row] for row in self.rows)
+        rows = ([text.strip("*") for text in row] for row in self.rows)
+        csv.writer(out, lineterminator="\n").writerows([self.header, *rows])
         return out.getvalue()
 
     def markdown(self) -> str:
-        lines = [_piped(self.header), _piped(["---"] * len(self.header))]
-        lines += [_piped([f"**{e.text}**" if e.bold else e.text for e in row]) for row in self.rows]
-        return "\n".join(lines) + "\n"
+        rows = [self.header, ["---"] * len(self.header), *self.rows]
+        return "".join("| " + " | ".join(text.replace("|", "\\|") for text in row) + " |\n" for row in rows)
 
     def latex(self) -> str:
-        rows = [[(r"\textbf{%s}" if entry.bold else "%s") % latex_escaped(entry.text) for entry in row] for row in self.rows]
+        rows = [[BOLD.sub(r"\\textbf{\1}", latex_escaped(text)) for text in row] for row in self.rows]
         return "\n".join(
             [
                 r"\begin{table}",
@@ -78,18 +70,12 @@ class TextTable:
             ]
         )
 
-    def html(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.header)
-        rows = "".join("<tr>" + "".join(_html_entry(e, i == 0) for i, e in enumerate(row)) + "</tr>\n" for row in self.rows)
-        caption = f"<caption>{html.escape(self.caption)}</caption>"
-        return f"<table>\n{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n"
-
 
 def models_table(plan: Plan) -> TextTable:
     """Table 1."""
     models = [MODELS[key] for key in plan.rows_of_tables()]
-    rows = [_plain(m.label, m.solver, m.published_solver or "(ours only)", ", ".join(m.parameters)) for m in models]
-    return TextTable("table1", "Table 1. Models", ("Model", "Solver here", "Solver in the paper", "Parameters"), tuple(rows))
+    rows = [(m.label, m.solver, m.published_solver or "(ours only)", ", ".join(m.parameters)) for m in models]
+    return TextTable("table1", "Table 1. Models", ("Model", "Solver here", "Solver in the paper", "Parameters"), rows)
 
 
 def credit_table(plan: Plan) -> TextTable:
@@ -97,13 +83,9 @@ def credit_table(plan: Plan) -> TextTable:
     rows = []
     for info in plan.columns_of_table("table4"):
         features = "; ".join(f"{i}. {name}" for i, name in enumerate(info.features, 1))
-        rows.append(_plain(info.paper_name, info.source, info.kind, str(info.shape), features))
+        rows.append((info.paper_name, info.source, info.kind, str(info.shape), features))
     header = ("Data set", "Source", "Type", "(m, n)", "Features")
-    return TextTable("table3", "Table 3. Credit data", header, tuple(rows))
-
-
-def _plain(*texts: str) -> tuple[Entry, ...]:
-    return tuple(map(Entry, texts))
+    return TextTable("table3", "Table 3. Credit data", header, rows)
 
 
 def result_table(plan: Plan, store: Store, table: str) -> TextTable:
@@ -121,22 +103,23 @@ def result_table(plan: Plan, store: Store, table: str) -> TextTable:
         f"{title}: mean ± sample standard deviation over {N_FOLDS} folds, in per cent; diff: ours minus the paper's, in units "
         "of the paper's standard deviation; bold: the best accuracy and the best F1 of ours on a data set"
     )
-    return TextTable(table, caption, ("Data set", "Model", *figures, "chosen"), tuple(rows))
+    return TextTable(table, caption, ("Data set", "Model", *figures, "chosen"), rows)
 
 
-def _result_row(cell: TableCell, best: Mapping[str, float], readings: Sequence[str]) -> tuple[Entry, ...]:
+def _result_row(cell: TableCell, best: Mapping[str, float], readings: Sequence[str]) -> list[str]:
     label = MODELS[cell.model].label + (" (ours only)" if cell.paper is None else "")
-    row = [*_plain(f"{cell.dataset.paper_name} {cell.dataset.shape}", label)]
+    row = [f"{cell.dataset.paper_name} {cell.dataset.shape}", label]
     for figure in FIGURES:
         texts = {
             "ours": _plus_minus(cell.ours, figure) or ("private" if cell.dataset.obtained == "private" else "not computed"),
             "nested": _plus_minus(cell.nested, figure) or "–",
             "paper": _plus_minus(cell.paper, figure) or "–",
         }
-        is_best = cell.ours is not None and _mean(cell.ours, figure) >= best[figure] - SAME
-        row += [Entry(texts[reading], bold=is_best and reading == "ours") for reading in readings]
-        row += [Entry(f"{cell.deviations[figure]:+.2f}" if cell.deviations else "–")]
-    return (*row, Entry(parameter_text(cell.chosen) or "–"))
+        if cell.ours is not None and _mean(cell.ours, figure) >= best[figure] - SAME:
+            texts["ours"] = f"**{texts['ours']}**"
+        row += [texts[reading] for reading in readings]
+        row.append(f"{cell.deviations[figure]:+.2f}" if cell.deviations else "–")
+    return [*row, parameter_text(cell.chosen) or "–"]
 
 
 def long_table(plan: Plan, store: Store) -> TextTable:
@@ -149,8 +132,8 @@ def long_table(plan: Plan, store: Store) -> TextTable:
         numbers = [*_numbers(cell.ours), *_numbers(cell.paper)]
         chosen = [f"{cell.deviations['accuracy']:.3f}" if cell.deviations else "", parameter_text(cell.chosen)]
         name = cell.dataset.name
-        rows.append(_plain(f"table{cell.dataset.table}", name, cell.model, *numbers, *chosen, *_numbers(cell.nested)))
-    return TextTable("cells", "All cells", tuple(header), tuple(rows))
+        rows.append((f"table{cell.dataset.table}", name, cell.model, *numbers, *chosen, *_numbers(cell.nested)))
+    return TextTable("cells", "All cells", tuple(header), rows)
 
 
 def parameter_text(cell: Cell | None) -> str:
@@ -170,17 +153,7 @@ def _mean(values: Reported | None, figure: str) -> float:
     return -math.inf if values is None else values.spread(figure)[0]
 
 
-def _piped(texts: Sequence[str]) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|") for text in texts) + " |"
-
-
 def latex_escaped(text: str) -> str:
     """Escape the special characters of LaTeX."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--"}
     return "".join(special.get(letter, "\\" + letter if letter in "&%$#_{}" else letter) for letter in text)
-
-
-def _html_entry(entry: Entry, is_name: bool) -> str:
-    text = html.escape(entry.text)
-    text = f"<strong>{text}</strong>" if entry.bold else text
-    return f'<th scope="row">{text}</th>' if is_name else f"<td>{text}</td>"

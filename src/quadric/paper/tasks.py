@@ -16,8 +16,9 @@ from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.paper.faults import FAULTS, faulty_decisions
 from quadric.paper.models import C1S, C2S, CS_OF_FOUR, MODELS, Cell, budgets
-from quadric.paper.protocol import GridScores, Split
+from quadric.paper.protocol import Split, grid_scores
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.target import Target
 from quadric.samples.units import Units
 from quadric.search.path import trace_path
 from quadric.search.rules import NO_LIMITS
@@ -59,10 +60,6 @@ class Task:
         """Whether the task is for an inner fold of the nested protocol."""
         return self.split is not None and self.split.inner is not None
 
-    def shapes(self) -> Shapes:
-        """Shapes of the numbers in the row."""
-        return KINDS[self.kind].shapes(self)
-
     def cost(self) -> float:
         """A rough number of seconds."""
         m, n = resolve(self.dataset).shape
@@ -91,7 +88,8 @@ def row_problem(row: Mapping[str, Any]) -> str | None:
         With a key.
     """
     try:
-        shapes = _task_of(row["key"]).shapes()
+        task = _task_of(row["key"])
+        shapes = KINDS[task.kind].shapes(task)
     except (KeyError, ValueError):
         return f"is of an unknown task {row['key']!r}"
     for name, shape in shapes.items():
@@ -99,7 +97,7 @@ def row_problem(row: Mapping[str, Any]) -> str | None:
             size = " x ".join("n" if length < 0 else str(length) for length in shape) or "one"
             return f"has no {name!r} of {size} finite numbers"
     terms = np.array(row.get("terms", [])).reshape(-1, 2)[:, 0]
-    n_terms = term_count(resolve(_task_of(row["key"]).dataset).shape[1])
+    n_terms = term_count(resolve(task.dataset).shape[1])
     return None if np.isin(terms, np.arange(n_terms)).all() else f"has 'terms' that are not in 0 to {n_terms - 1}"
 
 
@@ -135,7 +133,7 @@ def _data(name: str) -> Dataset:
 def _standardised(data: Dataset, rows: IntArray | slice = slice(None)) -> tuple[LabelledSamples, Units]:
     X, y = data.X[rows], data.y[rows]
     units = Units.of(X, np.ones(len(X)), standardize=True, clip=None)
-    return LabelledSamples(units(X), y, np.ones(len(y)), np.ones(len(data.class_names))), units
+    return LabelledSamples(units(X), Target(y, np.ones(len(data.class_names))), np.ones(len(y))), units
 
 
 def _scored(
@@ -145,8 +143,8 @@ def _scored(
     assert task.split is not None
     train, test = task.split.parts(len(data.y), seed)
     samples, units = _standardised(data, train)
-    scores = GridScores.of(decide(samples, units(data.X[test])), data.y[test])
-    return {"accuracy": scores.accuracy.round(10).tolist(), "f1": scores.f1.round(10).tolist()}
+    accuracy, f1 = grid_scores(decide(samples, units(data.X[test])), data.y[test]).round(10).tolist()
+    return {"accuracy": accuracy, "f1": f1}
 
 
 def grid_cells(model: str, dataset: str) -> list[Cell]:
@@ -211,7 +209,7 @@ def _run_pattern(task: Task, seed: int) -> dict[str, Any]:
     if model == "l1-qsvm":
         fits = l1_quadratic_grid(samples, [cell["C1"]], [cell["C2"]])
         return _sparse(fits.coef[0, 0], float(fits.intercept[0, 0]))
-    data = loss_named({"l0-qsvm": "hinge", "ls-l0-qsvm": "least_squares"}[model]).data.from_samples(samples, NO_LIMITS)
+    data = loss_named({"l0-qsvm": "hinge", "ls-l0-qsvm": "least_squares"}[model]).data(samples, NO_LIMITS)
     path = trace_path(data, 1, [cell["C"]], [int(cell["k"])], method="pd", seed=(0, 1))
     return {**_sparse(path.coef[0, 0], float(path.intercept[0, 0])), "objective": float(path.objective[0, 0])}
 
@@ -236,7 +234,7 @@ def _run_l1_counts(task: Task, seed: int) -> dict[str, Any]:
 def _run_significance(task: Task, seed: int) -> dict[str, Any]:
     statsmodels = require("statsmodels.api", "paper")
     samples, _ = _standardised(_data(task.dataset))
-    fit = statsmodels.Logit(samples.codes, statsmodels.add_constant(samples.X)).fit(disp=0)
+    fit = statsmodels.Logit(samples.target.codes, statsmodels.add_constant(samples.X)).fit(disp=0)
     return {"p_values": [float(value) for value in fit.pvalues[1:]], "coefficients": [float(v) for v in fit.params[1:]]}
 
 

@@ -22,35 +22,8 @@ TITLE, CHARACTER, BESIDE = 20.0, 9.5, 7.0
 
 # An SVG element: its ``tag``, ``attributes`` and ``text``, and the ``title`` that a pointer over it shows.
 Shape: TypeAlias = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with what is said of it.
-
-    Attributes
-    ----------
-    id : str
-        Of the element; letters and dashes.
-    title : str
-    description : str
-        For screen readers.
-    width, height : float
-    shapes : tuple of Shape
-    legend : tuple of pairs (class, text)
-        Keys below the picture.
-    places : tuple of pairs (x, y)
-        Where the mark is at each stop of the slider, if it has a mark.
-    """
-
-    id: str
-    title: str
-    description: str
-    width: float
-    height: float
-    shapes: tuple[Shape, ...]
-    legend: tuple[tuple[str, str], ...] = ()
-    places: tuple[Place, ...] = ()
+# A picture for the template, as ``Plot.figure`` makes it.
+Figure: TypeAlias = dict[str, Any]
 
 
 def place(value: float) -> str:
@@ -143,7 +116,22 @@ class Plot:
     def figure(
         self, id_: str, title: str, description: str, legend: Sequence[tuple[str, str]] = (), places: Sequence[Place] = ()
     ) -> Figure:
-        return Figure(id_, title, description, self.width, self.height, tuple(self.shapes), tuple(legend), tuple(places))
+        """The picture with what is said of it.
+
+        Parameters
+        ----------
+        id_ : str
+            Of the element; letters and dashes.
+        title : str
+        description : str
+            For screen readers.
+        legend : sequence of pairs (class, text)
+            Keys below the picture.
+        places : sequence of pairs (x, y)
+            Where the mark is at each stop of the slider, if it has a mark.
+        """
+        said = {"id": id_, "title": title, "description": description, "legend": legend, "places": places}
+        return {**said, "width": self.width, "height": self.height, "shapes": self.shapes}
 
 
 def png(rows: Sequence[Sequence[tuple[int, int, int, int]]]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from quadric.report.drawing import Figure, Plot, Ticks, png
 from quadric.report.numbers import number, short, ticks
 from quadric.report.story import PROVED_BEST, symbol
-from quadric.report.values import Coefficient, CrossValidation, Feature, Performance, ReportSummary, Slice, View
+from quadric.report.values import Coefficient, CrossValidation, Feature, Parts, ReportSummary, View
 
 # Colours of both sides in slices, as in the style sheet; colour-blind readers can tell them apart.
 POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
@@ -173,33 +173,33 @@ def performance_charts(summary: ReportSummary) -> tuple[Figure, ...]:
     return (
         _roc(summary, performance, *classes),
         _separation(performance, *classes),
-        _calibration(performance.bins, summary.has_probabilities, classes[1]),
+        _calibration(performance["bins"], summary.has_probabilities, classes[1]),
         _histogram(performance, *classes),
     )
 
 
-def _roc(summary: ReportSummary, performance: Performance, other: str, event: str) -> Figure:
+def _roc(summary: ReportSummary, performance: Parts, other: str, event: str) -> Figure:
     plot = Plot((0, 1), (0, 1), height=340)
     plot.axes(f"share of {other} above the cut-off", f"share of {event} above the cut-off")
     plot.line([(0, 0), (1, 1)], "threshold")
-    plot.line(performance.fitted_roc, "line faint")
-    plot.line(performance.roc, "line strong")
-    area = {measure.name: measure for measure in summary.measures}["AUC"]
-    fitted, unseen = number(area.fitted, 3), number(area.out_of_fold, 3)
+    plot.line(performance["fitted_roc"], "line faint")
+    plot.line(performance["roc"], "line strong")
+    area = {measure["name"]: measure for measure in summary.measures}["AUC"]
+    fitted, unseen = number(area["fitted"], 3), number(area["out_of_fold"], 3)
     described = f"Area under the curve: {unseen} out of fold, {fitted} on the training data; 0.5 is guessing, 1 is perfect."
     curves = (("line strong", f"out of fold, AUC {unseen}"), ("line faint", f"training data, AUC {fitted}"))
     return plot.figure("roc", "ROC", described, (*curves, ("threshold", "guessing")))
 
 
-def _separation(performance: Performance, other: str, event: str) -> Figure:
-    levels, (low, *_, high) = performance.levels, performance.edges
+def _separation(performance: Parts, other: str, event: str) -> Figure:
+    levels, (low, *_, high) = performance["levels"], performance["edges"]
     plot = Plot((low, high), (0, 1), height=340)
     plot.axes("score f", "share of the class up to the score")
     inside = [i for i, score in enumerate(levels) if low <= score <= high]
-    for values, class_ in ((performance.other_shares, "line neg"), (performance.event_shares, "line pos")):
+    for values, class_ in ((performance["other_shares"], "line neg"), (performance["event_shares"], "line pos")):
         plot.line([(levels[i], values[i]) for i in inside], class_)
-    x, at, distance = performance.ks_score, levels.index(performance.ks_score), number(performance.ks, 3)
-    plot.segments([(x, performance.event_shares[at], x, performance.other_shares[at])], "distance")
+    x, at, distance = performance["ks_score"], levels.index(performance["ks_score"]), number(performance["ks"], 3)
+    plot.segments([(x, performance["event_shares"][at], x, performance["other_shares"][at])], "distance")
     described = f"Out-of-fold score distributions of both classes. They are farthest apart at {number(x, 3)}, by {distance}."
     return plot.figure("ks", "KS", described, (("line neg", other), ("line pos", event), ("distance", f"KS {distance}")))
 
@@ -218,8 +218,8 @@ def _calibration(bins: Sequence[Mapping[str, float]], has_probabilities: bool, e
     return plot.figure("calibration", "Calibration" if has_probabilities else "Observed share by score", described, legend)
 
 
-def _histogram(performance: Performance, other: str, event: str) -> Figure:
-    edges, bars = performance.edges, ((performance.other_counts, "bar neg"), (performance.event_counts, "bar pos"))
+def _histogram(performance: Parts, other: str, event: str) -> Figure:
+    edges, bars = performance["edges"], ((performance["other_counts"], "bar neg"), (performance["event_counts"], "bar pos"))
     shares = [[count / max(sum(counts), 1) for count in counts] for counts, _ in bars]
     plot = Plot((edges[0], edges[-1]), (0, max(map(max, shares)) * 1.05 or 1.0), height=340)
     plot.axes("score f", "share of the class")
@@ -228,22 +228,22 @@ def _histogram(performance: Performance, other: str, event: str) -> Figure:
             if height > 0.0:
                 plot.bar((left, right), height, class_)
     legend = [("bar neg", other), ("bar pos", event)]
-    if performance.cutoff is not None and edges[0] <= performance.cutoff <= edges[-1]:
-        plot.segments([(performance.cutoff, 0.0, performance.cutoff, plot.y_range[1])], "cutoff")
-        legend.append(("cutoff", f"cut-off {short(performance.cutoff, 3)}"))
+    if performance["cutoff"] is not None and edges[0] <= performance["cutoff"] <= edges[-1]:
+        plot.segments([(performance["cutoff"], 0.0, performance["cutoff"], plot.y_range[1])], "cutoff")
+        legend.append(("cutoff", f"cut-off {short(performance['cutoff'], 3)}"))
     described = "Out-of-fold score distribution by class; the outer bars also hold what lies beyond them."
     return plot.figure("histogram", "Scores by class", described, legend)
 
 
-def slice_figure(place: int, picture: Slice, summary: ReportSummary) -> Figure:
+def slice_figure(place: int, picture: Parts, summary: ReportSummary) -> Figure:
     """The surface over two features, with rows of the data."""
-    first, second = summary.features[picture.first], summary.features[picture.second]
-    plot = Plot((picture.x[0], picture.x[-1]), (picture.y[0], picture.y[-1]), _levels(second), height=360)
+    first, second = summary.features[picture["first"]], summary.features[picture["second"]]
+    plot = Plot((picture["x"][0], picture["x"][-1]), (picture["y"][0], picture["y"][-1]), _levels(second), height=360)
     plot.backdrop(_shaded(picture))
     plot.axes(_cut(first.name, 44), _cut(second.name, 36), _levels(first, room=48))
-    plot.dots(picture.others, "point neg")
-    plot.crosses(picture.events, "cross pos")
-    plot.segments(picture.boundary, "boundary")
+    plot.dots(picture["others"], "point neg")
+    plot.crosses(picture["events"], "cross pos")
+    plot.segments(picture["boundary"], "boundary")
     other, event = summary.classes
     described = (
         f"Over {first.name} and {second.name}: orange where the score is above the cut-off, blue below it. The line is the "
@@ -259,13 +259,13 @@ def _levels(feature: Feature, room: int = 80) -> Ticks:
     return [] if sum(map(len, names)) > room else [(float(rank), name) for rank, name in enumerate(names)]
 
 
-def _shaded(picture: Slice) -> str:
-    sizes = sorted(abs(value) for row in picture.values for value in row)
+def _shaded(picture: Parts) -> str:
+    sizes = sorted(abs(value) for row in picture["values"] for value in row)
     full = sizes[int(0.95 * (len(sizes) - 1))] or 1.0
     return png(
         [
             [(*(POSITIVE if value > 0 else NEGATIVE), round(STRONGEST * min(1.0, abs(value) / full))) for value in row]
-            for row in reversed(picture.values)
+            for row in reversed(picture["values"])
         ]
     )
 

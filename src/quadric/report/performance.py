@@ -25,7 +25,7 @@ from quadric.losses.footprint import check_memory
 from quadric.progress import counted
 from quadric.report.numbers import short
 from quadric.report.subject import Subject
-from quadric.report.values import CrossValidation, Measure, Performance
+from quadric.report.values import CrossValidation, Parts
 from quadric.resources import processes_of
 from quadric.samples.extent import Extent
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -162,7 +162,7 @@ def _described(ks: Sequence[int], mean: FloatArray, error: FloatArray, n_folds: 
     )
 
 
-def measures(subject: Subject, rows: IntArray, scores: Scores, figures: RecordedFigures | None = None) -> tuple[Measure, ...]:
+def measures(subject: Subject, rows: IntArray, scores: Scores, figures: RecordedFigures | None = None) -> tuple[Parts, ...]:
     """Measures on the training data and out of fold; accuracy and log-loss alone for more than two classes.
 
     Parameters
@@ -178,7 +178,12 @@ def measures(subject: Subject, rows: IntArray, scores: Scores, figures: Recorded
     fitted_values = _measured(subject.codes, subject.scores)
     unseen_values = _measured(subject.codes[rows], scores) | ({} if figures is None else figures.measures)
     return tuple(
-        Measure(name, MEANINGS[name].format(event=event, other=other, cutoff=cutoff), value, unseen_values[name])
+        {
+            "name": name,
+            "meaning": MEANINGS[name].format(event=event, other=other, cutoff=cutoff),
+            "fitted": value,
+            "out_of_fold": unseen_values[name],
+        }
         for name, value in fitted_values.items()
     )
 
@@ -208,14 +213,26 @@ def confusion(subject: Subject, rows: IntArray, scores: Scores) -> tuple[tuple[i
     return tuple(tuple(row) for row in counts.tolist())
 
 
-def performance(subject: Subject, rows: IntArray, scores: Scores) -> Performance:
-    """Curves and tables of a model of two classes, out of fold.
+def performance(subject: Subject, rows: IntArray, scores: Scores) -> Parts:
+    """Curves and tables of a model of two classes, out of fold unless said otherwise.
 
     Parameters
     ----------
     subject : Subject
     rows, scores :
         Out of fold.
+
+    Returns
+    -------
+    mapping
+        ``cutoff``, the score above which the positive class is predicted, None if the model has none; ``fitted_roc``, on the
+        training data, and ``roc``, pairs (false positive rate, true positive rate); ``levels``, ``event_shares`` and
+        ``other_shares``, scores with the shares of both classes up to each of them; ``ks_score`` and ``ks``, the score at which
+        these are farthest apart, and the KS statistic, their distance there; ``bins``, rows with similar scores, from low
+        scores to high: mean ``predicted`` probability (mean score if the model has no probabilities), ``observed`` share of
+        events with its 95 % interval (Wilson) from ``low`` to ``high``, and ``count``; ``gains``, rows of
+        ``quadric.credit.GainsTable``; and the bars of a histogram: ``edges``, of which the outer ones also hold what lies
+        beyond them, ``event_counts`` and ``other_counts``.
     """
     is_event, score = subject.codes[rows] == 1, scores.decision
     levels = np.unique(score)
@@ -228,21 +245,21 @@ def performance(subject: Subject, rows: IntArray, scores: Scores) -> Performance
     low, high = np.quantile(score, [TRIM, 1.0 - TRIM])
     edges = np.linspace(low, high, HISTOGRAM_BINS + 1) if high > low else np.array([low - 0.5, low + 0.5])
     counts = [np.histogram(np.clip(score[mine], edges[0], edges[-1]), edges)[0] for mine in (is_event, ~is_event)]
-    return Performance(
-        cutoff=subject.cutoff,
-        fitted_roc=_roc(subject.codes == 1, subject.scores.decision),
-        roc=_roc(is_event, score),
-        levels=tuple(levels[kept]),
-        event_shares=tuple(events[kept]),
-        other_shares=tuple(others[kept]),
-        ks_score=levels[widest],
-        ks=distance[widest],
-        bins=_bins(is_event, score if scores.probabilities is None else scores.probabilities[:, 1]),
-        gains=tuple(gains_table(is_event, score, BINS).rows()),
-        edges=tuple(edges),
-        event_counts=tuple(counts[0]),
-        other_counts=tuple(counts[1]),
-    )
+    return {
+        "cutoff": subject.cutoff,
+        "fitted_roc": _roc(subject.codes == 1, subject.scores.decision),
+        "roc": _roc(is_event, score),
+        "levels": tuple(levels[kept]),
+        "event_shares": tuple(events[kept]),
+        "other_shares": tuple(others[kept]),
+        "ks_score": levels[widest],
+        "ks": distance[widest],
+        "bins": _bins(is_event, score if scores.probabilities is None else scores.probabilities[:, 1]),
+        "gains": tuple(gains_table(is_event, score, BINS).rows()),
+        "edges": tuple(edges),
+        "event_counts": tuple(counts[0]),
+        "other_counts": tuple(counts[1]),
+    }
 
 
 def _roc(is_event: BoolArray, score: FloatArray) -> tuple[tuple[float, float], ...]:

@@ -150,7 +150,7 @@ def _stop(
         "cells": heat["cells"][i],
         "facts": facts,
         "sentences": (proved(certificate), EXCHANGES[certificate.swap_optimal]),
-        "marks": [curve.places[i] for curve in curves],
+        "marks": [curve["places"][i] for curve in curves],
     }
 
 

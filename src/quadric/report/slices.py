@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from quadric.report.subject import Subject
-from quadric.report.values import Slice, SurfaceSummary
+from quadric.report.values import Parts, SurfaceSummary
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.explaining import cell_text
 
@@ -21,7 +21,7 @@ TRIM = 0.005
 FEW_VALUES = 12
 
 
-def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Slice, ...]:
+def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Parts, ...]:
     """Over the two most important numbers of the model, and over the numbers that its most important products join.
 
     Parameters
@@ -32,6 +32,14 @@ def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Slice,
         Its surface.
     seed : int
         Of the choice of rows that are drawn.
+
+    Returns
+    -------
+    tuple of mappings
+        ``first`` and ``second``, the features of the two axes; the grid ``x`` and ``y`` in raw units; ``values``, f less the
+        cut-off, ``values[i][j]`` at ``y[i]``, ``x[j]``; ``boundary``, short straight pieces (x, y, x, y) of the decision
+        boundary; ``events`` and ``others``, pairs (x, y) of rows of the data, whatever their other features; and ``held``,
+        pairs (column, text), at which values the other columns of the model are held.
     """
     rng = np.random.default_rng((seed, 2))
     rows = np.sort(rng.permutation(len(subject.V))[:MOST_POINTS])
@@ -45,7 +53,7 @@ def _pairs(subject: Subject, surface: SurfaceSummary) -> list[tuple[int, int]]:
     rank = {column: place for place, (column, _) in enumerate(surface.importances)}
     features = subject.features
     axes = [j for j, one in enumerate(features) if one.kind in ("number", "rank") and one.high > one.low]
-    live = [direction.feature for direction in surface.directions if direction.feature in axes]
+    live = [direction["feature"] for direction in surface.directions if direction["feature"] in axes]
     live.sort(key=lambda j: rank.get(features[j].column, len(rank)))
     terms = [row.coefficient for row in sorted(surface.terms, key=lambda row: -row.spread)]
     joined = [sorted(set(live) & {term.first, term.second}, key=live.index) for term in terms]
@@ -60,30 +68,30 @@ def _slice(
     typical: dict[str, Any],
     rows: IntArray,
     jitter: FloatArray,
-) -> Slice:
+) -> Parts:
     first, second = pair
     x, y = _axis(subject, first), _axis(subject, second)
     V = np.repeat(subject.fitted.reported({name: [value] for name, value in typical.items()}), GRID * GRID, axis=0)
     V[:, first], V[:, second] = np.tile(x, GRID), np.repeat(y, GRID)
-    values = (subject.fitted.surfaces[0](subject.fitted.scaled(V)) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
+    values = (subject.fitted.surfaces[0](subject.fitted.units(V)) - subject.fitted.cutoff(None)).reshape(GRID, GRID)
     points = np.column_stack(
         [subject.V[rows, j] + jitter[:, side] * _room(subject, j) for side, j in enumerate((first, second))]
     )
     inside = (points >= [x[0], y[0]]).all(axis=1) & (points <= [x[-1], y[-1]]).all(axis=1)
     is_event = subject.codes[rows] == 1
     columns = [feature.column for feature in subject.features]
-    used = {columns[direction.feature] for direction in surface.directions} - {columns[j] for j in pair}
-    return Slice(
-        first=first,
-        second=second,
-        x=tuple(x.tolist()),
-        y=tuple(y.tolist()),
-        values=tuple(map(tuple, values.tolist())),
-        boundary=level_line(x, y, values),
-        events=tuple(map(tuple, points[inside & is_event].tolist())),
-        others=tuple(map(tuple, points[inside & ~is_event].tolist())),
-        held=tuple((name, cell_text(value)) for name, value in typical.items() if name in used),
-    )
+    used = {columns[direction["feature"]] for direction in surface.directions} - {columns[j] for j in pair}
+    return {
+        "first": first,
+        "second": second,
+        "x": tuple(x.tolist()),
+        "y": tuple(y.tolist()),
+        "values": tuple(map(tuple, values.tolist())),
+        "boundary": level_line(x, y, values),
+        "events": tuple(map(tuple, points[inside & is_event].tolist())),
+        "others": tuple(map(tuple, points[inside & ~is_event].tolist())),
+        "held": tuple((name, cell_text(value)) for name, value in typical.items() if name in used),
+    }
 
 
 def _axis(subject: Subject, feature: int) -> FloatArray:

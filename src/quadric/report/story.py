@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import inf
-from typing import TypeAlias
 
 from quadric.certificate import Certificate
-from quadric.report.numbers import MINUS, number, percent, short
+from quadric.report.numbers import MINUS, percent, short
 from quadric.report.values import Coefficient, Feature, ReportSummary
 
 # Share of bootstrap fits from which a term counts as chosen again.
@@ -52,15 +51,6 @@ SHAPES = {
 }
 
 
-# One of the answers at the top: a question, the answer, and lines that say more.
-Card: TypeAlias = tuple[str, str, Sequence[str]]
-
-
-def cards(summary: ReportSummary) -> list[Card]:
-    """What it is, how good, how sure."""
-    return [_what_it_is(summary), _how_good(summary), _how_sure(summary)]
-
-
 def columns_used(summary: ReportSummary) -> list[tuple[str, float]]:
     """Input columns that any surface depends on, with their shares in all movements of the scores; largest first."""
     return shares(part for surface in summary.surfaces for part in surface.importances)
@@ -82,59 +72,20 @@ def shares(importances: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     return [(column, value / whole) for column, value in totals.most_common()]
 
 
-def _what_it_is(summary: ReportSummary) -> Card:
-    if len(summary.surfaces) > 1:
-        answer = f"{len(summary.surfaces)} equations"
-        first = f"One quadratic equation per class, each with at most {number_of(summary.k, 'term')}"
-    else:
-        answer = number_of(len(summary.surfaces[0].terms), "term")
-        first = f"One quadratic equation with {answer}"
-    chosen = f"{first} chosen from {number_of(summary.n_candidates, 'candidate')}."
-    used = f"It uses {len(columns_used(summary))} of {number_of(summary.n_columns, 'input column')}."
-    return "What is it?", answer, (chosen, used, rule(summary))
-
-
 def rule(summary: ReportSummary) -> str:
     """When a model predicts which class."""
     if len(summary.surfaces) > 1:
         return f"The class with the largest {'probability' if summary.has_probabilities else 'score'} wins."
     other, event = summary.classes
-    cutoff = summary.performance.cutoff if summary.performance else None
+    cutoff = summary.performance["cutoff"] if summary.performance else None
     if cutoff is None:
         return "Every row gets the same prediction: the calibrated probability never crosses the cut-off."
     return f"A score f above {short(cutoff, 3)} means {event}; any other score means {other}."
 
 
-def _how_good(summary: ReportSummary) -> Card:
-    cv, at = summary.cross_validation, summary.cross_validation.ks.index(summary.k)
-    most = max(range(len(summary.classes)), key=lambda code: summary.counts[code])
-    base = percent(summary.counts[most] / sum(summary.counts))
-    values = {measure.name: measure for measure in summary.measures}
-    lines = [
-        f"of out-of-fold predictions are correct ({cv.folds} folds, standard error {percent(cv.error[at])}).",
-        f"Always predicting {summary.classes[most]} would be correct for {base}.",
-    ]
-    if "AUC" in values:
-        area, distance = values["AUC"], values["KS"]
-        lines.append(
-            f"AUC {number(area.out_of_fold, 3)} and KS {number(distance.out_of_fold, 3)} out of fold; "
-            f"{number(area.fitted, 3)} and {number(distance.fitted, 3)} on the training data."
-        )
-    return "How good is it?", percent(cv.mean[at]), lines
-
-
-def _how_sure(summary: ReportSummary) -> Card:
-    worst = max((surface.view.certificate for surface in summary.surfaces), key=lambda c: inf if c.gap is None else c.gap)
-    lines = [proved(worst)]
-    if summary.n_boot:
-        rows = [row for surface in summary.surfaces for row in surface.terms]
-        again = sum((row.inclusion or 0.0) >= USUALLY for row in rows)
-        fits = number_of(summary.n_boot, "bootstrap fit")
-        lines.append(f"{again} of {number_of(len(rows), 'term')} were chosen again in at least half of {fits}.")
-    if summary.views:
-        lines.append(simpler(summary))
-    gap = "not bounded" if worst.gap is None else f"gap at most {gap_text(worst.gap)}"
-    return "How sure is that?", PROVED_BEST if worst.status == "optimal" else gap, lines
+def least_sure(summary: ReportSummary) -> Certificate:
+    """The certificate with the largest gap, or without one."""
+    return max((surface.view.certificate for surface in summary.surfaces), key=lambda c: inf if c.gap is None else c.gap)
 
 
 def simpler(summary: ReportSummary) -> str:

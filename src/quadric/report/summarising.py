@@ -215,6 +215,8 @@ def _plain(value: Any) -> Any:
         return shown(value, plain=ANYTHING)
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{name: _plain(part) for name, part in vars(value).items()})
     return value.item() if isinstance(value, np.generic) else value

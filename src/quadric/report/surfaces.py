@@ -20,7 +20,7 @@ from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses import loss_named
 from quadric.progress import advance, parts
 from quadric.report.subject import Subject
-from quadric.report.values import Coefficient, Direction, SurfaceSummary, TermRow, View
+from quadric.report.values import Coefficient, Parts, SurfaceSummary, TermRow, View
 from quadric.search.path import for_fewer_terms
 
 # Relative difference up to which two objectives are those of the same surface on the same data.
@@ -171,21 +171,21 @@ def _importances(subject: Subject, label: Any) -> tuple[tuple[str, float], ...]:
     return tuple((answer.names[j], mean[j]) for j in np.argsort(-mean, kind="stable") if mean[j] > 0.0)
 
 
-def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Direction, ...]:
+def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Parts, ...]:
     """The derivative b_j + sum_l W_jl u_l is linear, so its extremes over a box are at corners, feature by feature."""
     low, high = subject.U.min(axis=0), subject.U.max(axis=0)
     ends = np.stack([surface.W * low, surface.W * high])
     lowest, highest = surface.b + ends.min(axis=0).sum(axis=1), surface.b + ends.max(axis=0).sum(axis=1)
     rising = (surface.gradient(subject.U) > 0.0).mean(axis=0)
-    scale = subject.fitted.scale
+    scale = subject.fitted.units.scale
     return tuple(
-        Direction(
-            j,
-            "increasing" if lowest[j] >= 0.0 else "decreasing" if highest[j] <= 0.0 else "changes sign",
-            lowest[j] / scale[j],
-            highest[j] / scale[j],
-            rising[j],
-        )
+        {
+            "feature": j,
+            "verdict": "increasing" if lowest[j] >= 0.0 else "decreasing" if highest[j] <= 0.0 else "changes sign",
+            "lowest": lowest[j] / scale[j],
+            "highest": highest[j] / scale[j],
+            "rising": rising[j],
+        }
         for j in np.flatnonzero(surface.live_features).tolist()
     )
 
@@ -201,6 +201,6 @@ def _shape(subject: Subject, surface: QuadraticSurface) -> dict[str, Any]:
     if not len(live) or np.linalg.cond(W) > 1.0 / FLAT:
         return {**shape, "centre": (), "centre_value": None}
     point = np.linalg.solve(W, -b)
-    raw = subject.fitted.center[live] + subject.fitted.scale[live] * point
+    raw = subject.fitted.units.center[live] + subject.fitted.units.scale[live] * point
     centre = tuple(zip(live.tolist(), raw.tolist(), strict=True))
     return {**shape, "centre": centre, "centre_value": float(surface.c + 0.5 * b @ point)}

@@ -5,10 +5,15 @@ Texts from data are printable: characters that would disturb a line of text are 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from quadric.certificate import Certificate
 from quadric.workflow.explaining import Explanation
+
+# A row of a table, or the parts of a picture, by name
+Parts: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -151,27 +156,6 @@ class TermRow:
 
 
 @dataclass(frozen=True)
-class Direction:
-    """Whether f rises or falls with a feature, over the whole box that the data span.
-
-    Attributes
-    ----------
-    feature : int
-    verdict : "increasing", "decreasing" or "changes sign"
-    lowest, highest : float
-        Ends of the derivative's range over the box, in units of f per raw unit of the feature.
-    rising : float
-        Share of the rows at which f increases with the feature.
-    """
-
-    feature: int
-    verdict: str
-    lowest: float
-    highest: float
-    rising: float
-
-
-@dataclass(frozen=True)
 class SurfaceSummary:
     """One equation of the model.
 
@@ -189,8 +173,10 @@ class SurfaceSummary:
         Terms outside the model that bootstrap fits chose most often.
     importances : tuple of pairs (column, value)
         Mean absolute Shapley value over the data, exact, of the columns that it uses; the largest first.
-    directions : tuple of Direction
-        Of the features that it uses, in the order of features.
+    directions : tuple of mappings
+        Whether f rises or falls over the whole box that the data span, for each ``feature`` that it uses, in their order. The
+        ``verdict``, "increasing", "decreasing" or "changes sign"; ``lowest`` and ``highest``, ends of the derivative's range in
+        units of f per raw unit of the feature; and ``rising``, the share of the rows at which f increases with the feature.
     kind : str
         Shape of the decision boundary, a quadric in the space of all features.
     curvatures : tuple of float
@@ -209,99 +195,12 @@ class SurfaceSummary:
     terms: tuple[TermRow, ...]
     rivals: tuple[TermRow, ...]
     importances: tuple[tuple[str, float], ...]
-    directions: tuple[Direction, ...]
+    directions: tuple[Parts, ...]
     kind: str
     curvatures: tuple[float, ...]
     n_flat: int
     centre: tuple[tuple[int, float], ...]
     centre_value: float | None
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A measure on the training data, and out of fold.
-
-    Attributes
-    ----------
-    name, meaning : str
-    fitted, out_of_fold : float or None
-    """
-
-    name: str
-    meaning: str
-    fitted: float | None
-    out_of_fold: float | None
-
-
-@dataclass(frozen=True)
-class Performance:
-    """How well a model separates two classes; out of fold unless said otherwise.
-
-    Attributes
-    ----------
-    cutoff : float or None
-        Score above which the positive class is predicted; None if the model has none.
-    fitted_roc, roc : tuples of pairs (false positive rate, true positive rate)
-        On the training data, and out of fold.
-    levels, event_shares, other_shares : tuples of float
-        Scores, and the shares of both classes up to each of them.
-    ks_score, ks : float
-        The score at which these shares are farthest apart, and their distance there: the KS statistic.
-    bins : tuple of dict
-        Rows with similar scores, from low scores to high: mean ``predicted`` probability (mean score if the model has no
-        probabilities), ``observed`` share of events with its 95 % interval (Wilson) from ``low`` to ``high``, and ``count``.
-    gains : tuple of dict
-        Rows of ``quadric.credit.GainsTable``.
-    edges : tuple of float
-        Of the bars of a histogram; the outer ones also hold what lies beyond them.
-    event_counts, other_counts : tuples of int
-        Rows of both classes in these bars.
-    """
-
-    cutoff: float | None
-    fitted_roc: tuple[tuple[float, float], ...]
-    roc: tuple[tuple[float, float], ...]
-    levels: tuple[float, ...]
-    event_shares: tuple[float, ...]
-    other_shares: tuple[float, ...]
-    ks_score: float
-    ks: float
-    bins: tuple[dict[str, float], ...]
-    gains: tuple[dict[str, float], ...]
-    edges: tuple[float, ...]
-    event_counts: tuple[int, ...]
-    other_counts: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Slice:
-    """f over two features, all others held.
-
-    Attributes
-    ----------
-    first, second : int
-        Features of the two axes.
-    x, y : tuples of float
-        Grid, in raw units.
-    values : tuple of tuples of float
-        f less the cut-off; ``values[i][j]`` at ``y[i]``, ``x[j]``.
-    boundary : tuple of tuples (x, y, x, y)
-        Short straight pieces of the decision boundary.
-    events, others : tuples of pairs (x, y)
-        Rows of the data, whatever their other features.
-    held : tuple of pairs (column, text)
-        Values at which the other columns of the model are held.
-    """
-
-    first: int
-    second: int
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    values: tuple[tuple[float, ...], ...]
-    boundary: tuple[tuple[float, float, float, float], ...]
-    events: tuple[tuple[float, float], ...]
-    others: tuple[tuple[float, float], ...]
-    held: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -330,11 +229,14 @@ class ReportSummary:
     path_objective : float or None
         What the path reached at the model's own k.
     cross_validation : CrossValidation
-    measures : tuple of Measure
+    measures : tuple of mappings
+        ``name`` and ``meaning``, and the value on the training data, ``fitted``, and ``out_of_fold``; None: it has none.
     confusion : tuple of tuples of int
         Out of fold: rows by actual class, columns by predicted class.
-    performance : Performance or None
-    slices : tuple of Slice
+    performance : mapping or None
+        How well a model separates two classes; as ``performance.performance`` describes it.
+    slices : tuple of mappings
+        f over two features, all others held; as ``slices.slices`` describes them.
     cases : tuple of Explanation
     n_boot : int
         Bootstrap fits behind the stability of terms.
@@ -363,10 +265,10 @@ class ReportSummary:
     views: tuple[View, ...]
     path_objective: float | None
     cross_validation: CrossValidation
-    measures: tuple[Measure, ...]
+    measures: tuple[Parts, ...]
     confusion: tuple[tuple[int, ...], ...]
-    performance: Performance | None
-    slices: tuple[Slice, ...]
+    performance: Parts | None
+    slices: tuple[Parts, ...]
     cases: tuple[Explanation, ...]
     n_boot: int
     absent: tuple[tuple[str, str], ...]

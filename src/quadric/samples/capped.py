@@ -16,17 +16,16 @@ import numpy as np
 
 from quadric.geometry.products import MANY_TERMS
 from quadric.geometry.terms import term_count
-from quadric.labels import class_weights
 from quadric.progress import part
 from quadric.samples.extent import Extent, check_pairs, is_small
 from quadric.samples.folds import Fold, folds_by_key
-from quadric.samples.labelled import Samples, check_magnitude
+from quadric.samples.labelled import LabelledSamples, check_magnitude
 from quadric.samples.moments import Moments
 from quadric.samples.quantiles import CountedKeys, exact_caps
 from quadric.samples.random_rows import MOST_RANDOM, ClassSamples, RandomRows, RandomRowsOfClasses, sample_size
-from quadric.samples.source import SampleBatch, SampleSource, Together
+from quadric.samples.source import SampleBatch, SampleSource, Sums, Together
 from quadric.samples.spool import Spooled
-from quadric.samples.sums import BatchFoldMoments, BatchMoments, FoldSums, InUnits, KnownRows, SummedSamples
+from quadric.samples.sums import BatchFoldMoments, BatchMoments, InUnits, KnownRows, SummedSamples
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
@@ -101,32 +100,32 @@ class CappedStream:
         source, size = stream.source, sample_size(len(stream.columns))
         if is_better_in_memory(source, has_room):
             everything = source.total(RandomRows(MOST_RANDOM, stream.seed)).batch
-            check_classes(stream.classes, np.bincount(everything.codes, minlength=len(stream.classes)))
+            check_classes(stream.classes, np.bincount(everything.target.codes, minlength=len(stream.classes)))
             return CappedStream(stream, everything, stream.no_limits())
         check_pairs(source.n_features)
         if source.is_read:  # later passes read coded numbers from a temporary file instead of parsing the table again
             source = Spooled(source)
             stream = replace(stream, source=source)
         rows = RandomRows.of(size, stream.seed, source.known_rows)
-        draw = Together(rows, RandomRowsOfClasses.among(source))
+        draw = rows, RandomRowsOfClasses.among(source)
         if clip is None:
-            drawn, limits = source.total(draw), stream.no_limits()
+            (drawn, by_class), limits = source.total(Together(draw)).parts, stream.no_limits()
         else:
             with part(0.0, 0.7):
-                found = source.total(Together(CountedKeys(), draw))
+                counts, drawn, by_class = source.total(Together((CountedKeys(), *draw))).parts
             with part(0.7, 1.0):
-                drawn, limits = found.second, exact_caps(source, clip, found.first)
-        sample = drawn.first.batch
+                limits = exact_caps(source, clip, counts)
+        sample = drawn.batch
         if len(sample.ids) < size and rows.highest < MOST_RANDOM:  # many rows have no weight
             sample = source.total(RandomRows(size, stream.seed)).batch
         check_magnitude(sample.X)
-        return CappedStream(stream, sample, limits, drawn.second)
+        return CappedStream(stream, sample, limits, by_class)
 
-    def samples(self, class_weight: Any = None) -> Samples:
+    def samples(self, class_weight: Any = None) -> LabelledSamples:
         """The random sample as a fit in memory takes it, in the user's units."""
-        batch, classes = self.sample, self.stream.classes
-        weight = class_weights(class_weight, classes, batch.codes, batch.sample_weight)
-        return Samples(batch.X, batch.codes, batch.sample_weight, weight, classes)
+        batch = self.sample
+        target = replace(batch.target, labels=self.stream.classes).weighted(class_weight, batch.sample_weight)
+        return LabelledSamples(batch.X, target, batch.sample_weight)
 
     @property
     def groups(self) -> IntArray | None:
@@ -146,7 +145,7 @@ class CappedStream:
     def moments(self, *, by_class: bool) -> Moments:
         return self.stream.source.total(self._pass(by_class))
 
-    def fold_moments(self, n_folds: int, *, by_class: bool) -> FoldSums[Moments]:
+    def fold_moments(self, n_folds: int, *, by_class: bool) -> Sums:
         check_pairs(len(self.stream.columns), n_folds * (len(self.stream.classes) if by_class else 1))
         return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
 
@@ -155,7 +154,7 @@ class CappedStream:
         check_classes(self.stream.classes, moments.class_weights)
         sums = SummedSamples.of(moments, class_weight, standardize=standardize)
         assert self.by_class is not None
-        return KnownRows(InUnits(self.stream.source, sums.units, sums.class_weight), sums, self.by_class)
+        return KnownRows(InUnits(self.stream.source, sums.units, sums.moments.factors), sums, self.by_class)
 
     def folds(self, n_folds: int) -> list[Fold]:
         """The rows of the sample in each fold."""

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 
 from quadric.geometry.lifting import column_ends
 from quadric.labels import refuse_masked
-from quadric.samples.labelled import Samples
+from quadric.samples.labelled import LabelledSamples
 from quadric.samples.source import SampleBatch, scattered
 from quadric.types import BoolArray, IntArray
 
@@ -62,13 +62,13 @@ def folds_of(cv: Any, X: Any, y: np.ndarray, groups: Any, present: BoolArray) ->
     return list(_without_absent(splitter.split(X, y, groups), present))
 
 
-def check_folds(folds: Iterable[Fold], samples: Samples, *, trains: bool = True) -> None:
+def check_folds(folds: Iterable[Fold], samples: LabelledSamples, *, trains: bool = True) -> None:
     """Refuse folds that leave nothing out, and those whose training part lacks a class or has nothing that varies.
 
     Parameters
     ----------
     folds : iterable of Fold
-    samples : Samples
+    samples : LabelledSamples
     trains : bool
         Whether surfaces are fitted to the samples; otherwise their training part need not be complete.
     """
@@ -77,9 +77,9 @@ def check_folds(folds: Iterable[Fold], samples: Samples, *, trains: bool = True)
             raise ValueError(f"fold {fold.number} leaves no sample out; use fewer folds")
         if not trains:
             continue
-        missing = np.setdiff1d(np.arange(len(samples.classes)), samples.codes[fold.train])
+        missing = np.setdiff1d(np.arange(samples.target.n_classes), samples.target.codes[fold.train])
         if len(missing):
-            label = samples.classes[missing].tolist()[0]
+            label = samples.target.classes[missing].tolist()[0]
             raise ValueError(f"fold {fold.number} has no training sample of class {label!r}; use fewer folds")
         lowest, highest = column_ends(samples.X[fold.train])
         if (lowest == highest).all():

@@ -87,9 +87,7 @@ class Moments:
         if not (np.array_equal(self.units.center, other.units.center) and np.array_equal(self.units.scale, other.units.scale)):
             center, scale = other.units.center, other.units.scale
             other = other._mapped((self.units.center - center) / scale, self.units.scale / scale, self.units)
-        merged = LabelledMoments(self.parts[0], self.class_weights, self.class_means) + LabelledMoments(
-            other.parts[0], other.class_weights, other.class_means
-        )
+        merged = self._first + other._first
         return replace(
             self,
             n_rows=self.n_rows + other.n_rows,
@@ -97,6 +95,11 @@ class Moments:
             class_means=merged.class_means,
             parts=(merged.loss, *(one + two for one, two in zip(self.parts[1:], other.parts[1:], strict=True))),
         )
+
+    @property
+    def _first(self) -> LabelledMoments:
+        """The first scatter, with the sums of all classes."""
+        return LabelledMoments(self.parts[0], self.class_weights, self.class_means, np.ones(len(self.classes)))
 
     def _check_compatible(self, other: Moments) -> None:
         for name, words in {"columns": "other columns", "target": "another target"}.items():
@@ -121,7 +124,7 @@ class Moments:
 
     def _mapped(self, center: FloatArray, scale: FloatArray, units: Units) -> Moments:
         """The same rows, with the features of these moments minus ``center``, divided by ``scale``."""
-        first = LabelledMoments(self.parts[0], self.class_weights, self.class_means).mapped(center, scale)
+        first = self._first.mapped(center, scale)
         parts = (first.loss, *(part.mapped(center, scale) for part in self.parts[1:]))
         return replace(self, units=units, class_means=first.class_means, parts=parts)
 
@@ -162,7 +165,7 @@ class Moments:
             return LabelledMoments.merged(self.parts, class_weight)
         if np.ptp(class_weight) > 0.0:
             raise ValueError("class weights that differ need a scatter for each class: moments(..., by_class=True)")
-        return LabelledMoments(self.parts[0].scaled(float(class_weight[0])), self.class_weights, self.class_means)
+        return replace(self._first, loss=self.parts[0].scaled(float(class_weight[0])), factors=class_weight)
 
     def to_bytes(self) -> bytes:
         """The moments as bytes, for files and networks: numbers, names and a checksum, no pickle.

@@ -67,7 +67,7 @@ class SampledRows:
         whole = replace(
             parts[0],
             X=np.concatenate([part.X for part in parts], out=np.empty((n_rows, parts[0].X.shape[1]))),  # rows lie together
-            codes=np.concatenate([part.codes for part in parts]),
+            target=replace(parts[0].target, codes=np.concatenate([part.target.codes for part in parts])),
             sample_weight=np.concatenate([part.sample_weight for part in parts]),
             ids=np.concatenate([part.ids for part in parts]),
             keys=np.concatenate([part.ids if part.keys is None else part.keys for part in parts]),
@@ -133,5 +133,5 @@ class RandomRowsOfClasses:
         return RandomRowsOfClasses(tuple(RandomRows.of(SIDE_ROWS, 0, n_rows) for n_rows in rows))
 
     def __call__(self, batch: SampleBatch) -> ClassSamples:
-        parts = (draw(batch.part(np.flatnonzero(batch.codes == code))) for code, draw in enumerate(self.draws))
+        parts = (draw(batch.part(np.flatnonzero(batch.target.codes == code))) for code, draw in enumerate(self.draws))
         return ClassSamples(tuple(parts), len(batch.ids), 1)

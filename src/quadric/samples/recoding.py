@@ -120,6 +120,9 @@ class Coding:
             is_other = self.other == into
             rare = self.is_flag & ~is_other & is_rare(counts, total)
             rare[demanded] = False
+            numbers = np.where(np.isnan(X), fill, X)[:, ~self.is_flag]
+            if (rare == self.is_flag).all() and not np.ptp(numbers, axis=0).any():
+                rare[:] = False  # flags are all that these rows can be told apart by
             into[rare] = self.other[rare]
             np.add.at(counts, into[rare & (into != NOWHERE)], counts[rare & (into != NOWHERE)])
             lost = is_other & is_rare(counts, total)  # even with what was added

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, Generic, Protocol, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,6 @@ class Addable(Protocol):
 
 
 State = TypeVar("State", bound=Addable)
-OtherState = TypeVar("OtherState", bound=Addable)
 
 
 @dataclass(frozen=True)
@@ -45,17 +44,9 @@ class SampleBatch(LabelledSamples):
     ids: IntArray
     keys: IntArray | None = None
 
-    def part(self, rows: BoolArray | IntArray | slice) -> SampleBatch:
+    def part(self, rows: BoolArray | IntArray | slice) -> Self:
         keys = None if self.keys is None else self.keys[rows]
-        return SampleBatch(self.X[rows], self.codes[rows], self.sample_weight[rows], self.class_weight, self.ids[rows], keys)
-
-
-class AddedByField:
-    """Makes ``+`` of a dataclass the sum of each field; for what a pass makes of a batch."""
-
-    def __add__(self, other: Self) -> Self:
-        own: Any = self
-        return replace(own, **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(own)})
+        return replace(super().part(rows), ids=self.ids[rows], keys=keys)
 
 
 def scattered(numbers: IntArray, seed: int = 0) -> IntArray:
@@ -80,23 +71,31 @@ def spread_of_count(size: float) -> float:
     return 4.0 * size**0.5
 
 
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What several functions make of the same rows, or one of the rows of each fold; None where there are no such rows yet."""
+
+    parts: tuple[Any, ...]
+
+    def __add__(self, other: Sums) -> Sums:
+        # all rows of a small fold may be in later batches
+        both = zip(self.parts, other.parts, strict=True)
+        return Sums(tuple(two if one is None else one if two is None else one + two for one, two in both))
+
+    def whole(self, without: int | None = None) -> Any:
+        """The sum of the parts, or of all but one."""
+        parts = (part for number, part in enumerate(self.parts) if number != without and part is not None)
+        return added(parts)
+
+
 @dataclass(frozen=True)
-class Sums(AddedByField, Generic[State, OtherState]):
-    """What two functions make of the same batches."""
+class Together:
+    """Several functions in one pass."""
 
-    first: State
-    second: OtherState
+    of: tuple[Callable[[SampleBatch], Any], ...]
 
-
-@dataclass(frozen=True)
-class Together(Generic[State, OtherState]):
-    """Two functions in one pass."""
-
-    first: Callable[[SampleBatch], State]
-    second: Callable[[SampleBatch], OtherState]
-
-    def __call__(self, batch: SampleBatch) -> Sums[State, OtherState]:
-        return Sums(self.first(batch), self.second(batch))
+    def __call__(self, batch: SampleBatch) -> Sums:
+        return Sums(tuple(each(batch) for each in self.of))
 
 
 class SampleSource(ABC):
@@ -156,11 +155,11 @@ class SamplesInMemory(SampleSource):
         ids: IntArray | None = None,
         keys: IntArray | None = None,
     ) -> None:
-        ids = np.arange(1, len(samples.codes) + 1) if ids is None else ids
-        self._rows = SampleBatch(samples.X, samples.codes, samples.sample_weight, samples.class_weight, ids, keys)
+        ids = np.arange(1, len(samples.target) + 1) if ids is None else ids
+        self._rows = SampleBatch(samples.X, samples.target, samples.sample_weight, ids, keys)
         self._batch_rows = batch_rows
-        self.n_features, self.n_classes = samples.n_features, len(samples.class_weight)
-        self.class_rows = np.bincount(samples.codes, minlength=self.n_classes)
+        self.n_features, self.n_classes = samples.n_features, samples.target.n_classes
+        self.class_rows = np.bincount(samples.target.codes, minlength=self.n_classes)
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         return added(map(of, self._batches()))

@@ -1,16 +1,18 @@
-"""Coded samples on disk, so that later passes neither parse nor encode."""
+"""Rows on disk, so that later passes neither parse nor encode."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from quadric.progress import RowsRead, advance
 from quadric.samples.source import SampleBatch, SampleSource, State, added
+from quadric.samples.target import Target
 
 
 class Spooled(SampleSource):
@@ -26,7 +28,7 @@ class Spooled(SampleSource):
     def __init__(self, source: SampleSource) -> None:
         self._source, self.is_local = source, source.is_local
         self.n_features, self.n_classes, self.class_rows = source.n_features, source.n_classes, source.class_rows
-        self._kept: _BatchFile | None = None
+        self._kept: Spool | None = None
         self._has_begun = False
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
@@ -35,62 +37,77 @@ class Spooled(SampleSource):
             return added(map(of, self._kept))
         if self._has_begun:  # a second attempt would find the disk as full
             return self._source.total(of)
-        self._has_begun, file = True, _BatchFile()
-        total = self._source.total(_Keeping(of, file))
-        self._kept = file if file.is_whole else None
+        self._has_begun, spool = True, Spool(_write, _read)
+        total = self._source.total(partial(_seen, of=of, spool=spool))
+        self._kept = spool if spool.is_whole else None
         return total
 
 
-class _Keeping:
-    """A pass that keeps what it sees; it never leaves this process."""
+class Spool:
+    """Pieces of rows in a file without a name, which is gone with this object; none where the disk is full.
 
-    def __init__(self, of: Callable[[SampleBatch], Any], file: _BatchFile) -> None:
-        self._of, self._file = of, file
+    Parameters
+    ----------
+    write : function of a file and a piece
+    read : function of a file
+        Returns the piece that :func:`write` put there.
+    """
 
-    def __call__(self, batch: SampleBatch) -> Any:
-        self._file.add(batch)
-        return self._of(batch)
-
-
-class _BatchFile:
-    """Batches in a file without a name."""
-
-    def __init__(self) -> None:
+    def __init__(self, write: Callable[[Any, Any], None], read: Callable[[Any], Any]) -> None:
+        self._write, self._read = write, read
         self._sizes: list[int] = []
-        self._class_weight, self._has_keys, self._width = np.empty(0), False, 0
         self._file: Any = None
-        with suppress(OSError):
+        with self._unless_full():
             self._file = tempfile.TemporaryFile(prefix="quadric-")  # noqa: SIM115 - closed with the object
-        self.is_whole = self._file is not None
 
-    def add(self, batch: SampleBatch) -> None:
-        """Write one more batch; give up where it cannot be written."""
-        if not self.is_whole:
-            return
-        self._class_weight, self._has_keys, self._width = batch.class_weight, batch.keys is not None, batch.n_features
+    @contextmanager
+    def _unless_full(self) -> Iterator[None]:
         try:
-            self._file.write(np.ascontiguousarray(batch.X.T))  # features lie together, as tables have them
-            self._file.write(np.ascontiguousarray(batch.sample_weight))
-            for whole in (batch.codes, batch.ids, *([] if batch.keys is None else [batch.keys])):
-                self._file.write(np.ascontiguousarray(whole, dtype=np.int64))
-            self._file.flush()
+            yield
         except OSError:
-            self.is_whole = False
-        self._sizes.append(len(batch.ids))
+            self._close()
 
-    def __iter__(self) -> Iterator[SampleBatch]:
+    def _close(self) -> None:
+        self._file, file = None, self._file
+        with suppress(OSError):  # closing writes what is left
+            if file is not None:
+                file.close()
+
+    def add(self, piece: Any, n_rows: int) -> None:
+        """Write one more piece; give up where it cannot be written."""
+        self._sizes.append(n_rows)
+        if self.is_whole:
+            with self._unless_full():
+                self._write(self._file, piece)
+                self._file.flush()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all pieces are there."""
+        return self._file is not None
+
+    def __iter__(self) -> Iterator[Any]:
         self._file.seek(0)
-        n, done, n_rows = self._width, 0, sum(self._sizes)
-        for m in self._sizes:
-            X, weight = self._numbers(n * m).reshape(n, m).T, self._numbers(m)
-            codes, ids, *keys = (self._numbers(m, np.int64) for _ in range(3 if self._has_keys else 2))
-            done += m
-            advance(done / n_rows, RowsRead(f"{done} rows", done))
-            yield SampleBatch(X, codes, weight, self._class_weight, ids, keys[0] if keys else None)
+        for done in np.cumsum(self._sizes).tolist():
+            piece = self._read(self._file)
+            advance(done / sum(self._sizes), RowsRead(f"{done} rows", done))
+            yield piece
 
     def __del__(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        self._close()
 
-    def _numbers(self, count: int, kind: type = np.float64) -> np.ndarray:
-        return np.fromfile(self._file, dtype=kind, count=count)
+
+def _seen(batch: SampleBatch, of: Callable[[SampleBatch], State], spool: Spool) -> State:
+    spool.add(batch, len(batch.ids))
+    return of(batch)
+
+
+def _write(file: Any, batch: SampleBatch) -> None:
+    keys = np.empty(0) if batch.keys is None else batch.keys
+    for array in (batch.X, batch.target.codes, batch.target.class_weight, batch.sample_weight, batch.ids, keys):
+        np.save(file, array)
+
+
+def _read(file: Any) -> SampleBatch:
+    X, codes, class_weight, weight, ids, keys = (np.load(file) for _ in range(6))
+    return SampleBatch(X, Target(codes, class_weight), weight, ids, keys if len(keys) else None)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
-from typing import Any, Generic
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +12,11 @@ from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments, moments_by_class
 from quadric.labels import class_weights
 from quadric.samples.folds import folds_by_key
-from quadric.samples.labelled import Samples, surface_classes
+from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.random_rows import SIDE_ROWS, ClassSamples, SampledRows
-from quadric.samples.source import AddedByField, SampleBatch, SampleSource, State
+from quadric.samples.source import SampleBatch, SampleSource, State, Sums
+from quadric.samples.target import surfaces_of
 from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
@@ -29,7 +28,7 @@ class _Mapped:
     class_weight: FloatArray
 
     def __call__(self, batch: SampleBatch) -> Any:
-        return self.of(replace(batch, X=self.units(batch.X), class_weight=self.class_weight))
+        return self.of(replace(batch, X=self.units(batch.X), target=batch.target.with_factors(self.class_weight)))
 
 
 class InUnits(SampleSource):
@@ -59,20 +58,17 @@ class SummedSamples:
     moments : LabelledMoments
     n_rows : int
     units : Units
-    class_weight : array of shape (n_classes,)
-        Factors on the losses of the classes.
-    sample : Samples or None
+    sample : LabelledSamples or None
         In the same units, with the same factors.
     """
 
     moments: LabelledMoments
     n_rows: int
     units: Units
-    class_weight: FloatArray
-    sample: Samples | None = None
+    sample: LabelledSamples | None = None
 
     @staticmethod
-    def of(moments: Moments, class_weight: Any, *, standardize: bool, sample: Samples | None = None) -> SummedSamples:
+    def of(moments: Moments, class_weight: Any, *, standardize: bool, sample: LabelledSamples | None = None) -> SummedSamples:
         """In the units that the sums themselves tell.
 
         Parameters
@@ -80,20 +76,21 @@ class SummedSamples:
         moments : Moments
         class_weight : mapping, "balanced" or None
         standardize : bool
-        sample : Samples, optional
+        sample : LabelledSamples, optional
             In the user's units.
         """
         classes, fitted = np.array(moments.classes), moments.standardized(standardize)
         weight = class_weights(class_weight, classes, np.arange(len(classes)), moments.class_weights)
-        rows = None if sample is None else replace(sample, X=fitted.units(sample.X), class_weight=weight)
-        return SummedSamples(fitted.labelled(weight), moments.n_rows, fitted.units, weight, rows)
+        rows = None if sample is None else replace(sample, X=fitted.units(sample.X), target=sample.target.with_factors(weight))
+        return SummedSamples(fitted.labelled(weight), moments.n_rows, fitted.units, rows)
 
     @property
     def n_features(self) -> int:
         return len(self.units.center)
 
-    def positives(self) -> list[int]:
-        return surface_classes(len(self.class_weight))
+    @property
+    def surfaces(self) -> list[int]:
+        return surfaces_of(len(self.moments.factors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +110,15 @@ class KnownRows:
     sums: SummedSamples
     samples: ClassSamples
 
-    def random_rows(self, positive: int) -> tuple[SampleBatch, SampleBatch]:
+    def random_rows(self, surface: int) -> tuple[SampleBatch, SampleBatch]:
         """As many of the rest and of one class, in the units of the fit; those of the rest in the shares of its classes."""
         batches = [drawn.batch for drawn in self.samples.classes]
         # merged by their random numbers, of which the lowest are kept: a fair sample of the classes together
-        rest = SampledRows(tuple(b for code, b in enumerate(batches) if code != positive), SIDE_ROWS, 0).batch
-        return self._in_units(rest), self._in_units(batches[positive])
+        rest = SampledRows(tuple(b for code, b in enumerate(batches) if code != surface), SIDE_ROWS, 0).batch
+        return self._in_units(rest), self._in_units(batches[surface])
 
     def _in_units(self, rows: SampleBatch) -> SampleBatch:
-        return replace(rows, X=self.sums.units(rows.X), class_weight=self.sums.class_weight)
+        return replace(rows, X=self.sums.units(rows.X), target=rows.target.with_factors(self.sums.moments.factors))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +146,7 @@ class BatchMoments:
 
     @one_blas_thread()
     def __call__(self, batch: SampleBatch) -> Moments:
-        return self.of(batch.X, batch.codes, batch.sample_weight)
+        return self.of(batch.X, batch.target.codes, batch.sample_weight)
 
     def of(self, X: FloatArray, codes: IntArray, weight: FloatArray) -> Moments:
         """Moments of rows, of which at least one has positive weight."""
@@ -172,24 +169,6 @@ class BatchMoments:
         return Moments(*about, weights, means, self.by_class, parts)
 
 
-@dataclass(frozen=True, eq=False)
-class FoldSums(Generic[State]):
-    """What the rows of each fold add up to; None where there are no rows of it yet, or nothing is asked of it."""
-
-    folds: tuple[State | None, ...]
-
-    def __add__(self, other: FoldSums[State]) -> FoldSums[State]:
-        # all rows of a small fold may be in later batches
-        both = zip(self.folds, other.folds, strict=True)
-        return FoldSums(tuple(two if one is None else one if two is None else one + two for one, two in both))
-
-    def without(self, fold: int) -> State:
-        return FoldSums(self.folds[:fold] + self.folds[fold + 1 :]).whole()
-
-    def whole(self) -> State:
-        return reduce(add, (part for part in self.folds if part is not None))
-
-
 @dataclass(frozen=True)
 class BatchFoldMoments:
     """The pass that sums the moments of each fold."""
@@ -198,21 +177,13 @@ class BatchFoldMoments:
     n_folds: int
     seed: int
 
-    def __call__(self, batch: SampleBatch) -> FoldSums[Moments]:
+    def __call__(self, batch: SampleBatch) -> Sums:
         fold = folds_by_key(batch, self.n_folds, self.seed)
         rows = [np.flatnonzero(fold == number) for number in range(self.n_folds)]
-        return FoldSums(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
+        return Sums(tuple(self.of(batch.part(mine)) if len(mine) else None for mine in rows))
 
 
-@dataclass(frozen=True, eq=False)
-class ClassTotals(AddedByField):
-    """The weight of each class, and the number of rows."""
-
-    class_weights: FloatArray
-    n_rows: int
-
-
-def class_totals(batch: SampleBatch) -> ClassTotals:
-    """The pass that weighs the classes."""
-    weights = np.bincount(batch.codes, weights=batch.sample_weight, minlength=len(batch.class_weight))
-    return ClassTotals(weights.astype(float), len(batch.ids))
+def class_totals(batch: SampleBatch) -> Sums:
+    """The pass that weighs the classes and counts the rows."""
+    weights = np.bincount(batch.target.codes, weights=batch.sample_weight, minlength=batch.target.n_classes)
+    return Sums((weights.astype(float), len(batch.ids)))

@@ -181,7 +181,9 @@ class _Run:
         schedule = self.schedule
         ceiling = self.problem.at_zero()  # (4.3), Upsilon: F at the feasible point is also >= min q for rho_0 and u = 0
         rho = RHO_SHARE * self.problem.mean_curvature if schedule.rho is None else schedule.rho
-        solution = self._inner_loop(self._sweep(rho), rho)
+        # block coordinate descent for one rho, from its first sweep; leaves u behind
+        inner_loop = self._jumps if schedule.accelerated else self._plain_sweeps
+        solution = inner_loop(self._sweep(rho), rho)
         restarted = False
         while True:
             self._record(solution, rho, restarted)
@@ -203,7 +205,7 @@ class _Run:
             if restarted:
                 self.u = np.zeros(self.problem.n_terms)
                 solution = self._sweep(rho)
-            solution = self._inner_loop(solution, rho)
+            solution = inner_loop(solution, rho)
 
     def _looks_final(self, solution: StepSolution) -> bool:
         """Whether no larger rho is likely to make other terms the largest.
@@ -219,10 +221,6 @@ class _Run:
             return False
         then = self._refit(support).z[chosen]
         return bool(np.all(now * then > 0.0) and largest_left_out <= STAY_SHARE * np.min(np.abs(then), initial=np.inf))
-
-    def _inner_loop(self, solution: StepSolution, rho: float) -> StepSolution:
-        """Block coordinate descent for one rho, from its first sweep; leaves u behind."""
-        return self._jumps(solution, rho) if self.schedule.accelerated else self._plain_sweeps(solution, rho)
 
     def _plain_sweeps(self, solution: StepSolution, rho: float) -> StepSolution:
         """Sweep until z, c and u change by no more than inner_tol, relatively: the paper's rule."""
@@ -262,7 +260,7 @@ class _Run:
         return keep(solution.z, self._support(solution))
 
     def _support(self, solution: StepSolution) -> IntArray:
-        return self.problem.rule.project(solution.z, self.problem.k).support
+        return self.problem.rule.project(solution.z, self.problem.k)
 
     def _sweep(self, rho: float) -> StepSolution:
         self.n_steps += 1

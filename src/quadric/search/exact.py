@@ -68,6 +68,7 @@ def prove(problem: SparseProblem, start: Found, *, step: Step | None = None, **h
     **how : Any
         ProofLimits and the like.
     """
+    # the solver of a wide problem knows no matrix of all pairs, which bounds need (section 7)
     step = None if problem.is_wide else step
     problem = problem.paired()
     proof, energy = branch_and_bound(problem, start, step=step, **how), problem.regulariser
@@ -106,7 +107,7 @@ def branch_and_bound(
     step : Step, optional
         The problem's solver, where one has been at work already.
     """
-    limits = ProofLimits.now(time_limit, node_limit, gap_limit)
+    limits = ProofLimits(time_limit, node_limit, gap_limit)
     step = step or problem.step()
     bounds = problem.loss.bounds(problem, step)
     relaxations = bounds.relaxations()
@@ -132,7 +133,6 @@ def supports_below(
     *,
     time_limit: float | None = None,
     node_limit: int | None = None,
-    step: Step | None = None,
 ) -> tuple[tuple[Found, ...], float]:
     """All supports with an objective of at most ``ceiling``, as far as the limits allow; ``start`` is one that is known.
 
@@ -142,10 +142,9 @@ def supports_below(
     complete_below : float
         All supports with an objective below this are there.
     """
-    limits = ProofLimits.now(time_limit, node_limit, 0.0)
-    step = None if problem.is_wide else step
+    limits = ProofLimits(time_limit, node_limit)
     problem = problem.paired()
-    bounds = problem.loss.bounds(problem, step or problem.step())
+    bounds = problem.loss.bounds(problem, problem.step())
     accurate = _accurate(bounds.relaxations(), ceiling)
     if not accurate or (problem.regulariser is not None and problem.regulariser.is_nearly_singular):
         return (), 0.0

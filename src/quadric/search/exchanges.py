@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from quadric.losses.base import Explorer, Move
+from quadric.losses.base import Explorer
 from quadric.losses.columns import ColumnTableau, compounds
 from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial
 from quadric.losses.ranked import RankedExplorer
+from quadric.losses.supports import Move
 from quadric.progress import Report
 from quadric.types import IntArray
 
@@ -80,8 +81,7 @@ def _open(stream: StreamedProblem, explorer: Explorer | None, fit: StreamedFit, 
         model = _model(stream, explorer, fit)
         if model is not None:
             left = left[np.argsort(model.exchanges(moves)[tuple(left.T)], kind="stable")]
-            # exchanges that bring in the same term share most of the work of a pass
-            left[FIRST:] = left[FIRST:][np.argsort(left[FIRST:, 1], kind="stable")]
+            left[FIRST:] = left[FIRST:][np.argsort(left[FIRST:, stream.shared], kind="stable")]
     return [Move(moves.out[[i]], moves.into[[j]]).applied(fit.support) for i, j in left]
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
-from quadric.losses.base import Explorer, Found, Move, SparseProblem, Step
+from quadric.losses.base import Explorer, Found, SparseProblem, Step
 from quadric.losses.pass_problem import StreamedFit, StreamedProblem
+from quadric.losses.supports import Move
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove

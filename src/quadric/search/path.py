@@ -216,7 +216,7 @@ class _Point:
 @one_blas_thread()
 def trace_path(
     data: TrainingData,
-    positive: int,
+    surface: int,
     Cs: Sequence[float] | FloatArray,
     ks: Sequence[int] | IntArray,
     *,
@@ -225,12 +225,13 @@ def trace_path(
     schedule: Schedule | None = None,
     report: Report = silent,
 ) -> QuadraticPath:
-    """Surfaces for every C and k of one class against the rest.
+    """The surfaces for every C and k that are fitted to one column of the target.
 
     Parameters
     ----------
     data : TrainingData
-    positive : int
+    surface : int
+        One of ``Target.surfaces``.
     Cs, ks : sequences
         ks in increasing order.
     method : "pd" or "best"
@@ -244,7 +245,7 @@ def trace_path(
     rows: list[list[_Point]] = []
     cells: list[list[PathCell]] = []
     for i, C in enumerate(Cs):
-        problem = data.one_against_rest(positive, float(C), int(ks[-1]))
+        problem = data.problem_for(surface, float(C), int(ks[-1]))
         if method == "pd":
             cells.append([])
             for k, cell in zip(ks, decomposed_cells(problem, ks, schedule), strict=True):
@@ -258,6 +259,15 @@ def trace_path(
         makers[i].take_over(rows[i], rows[i + 1])
     cells += [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
     return assembled_path(Cs, ks, cells, term_count(problem.n_features))
+
+
+def supports_along(problem: SparseProblem, ks: Sequence[int]) -> list[IntArray]:
+    """Supports for increasing k, each from the one before: terms are added one at a time and then exchanged (6.2, 6.3)."""
+    explorer, support, supports = problem.explorer(), problem.rule.required, []
+    for k in ks:
+        support = explorer.descend(explorer.resized(support, min(k, problem.n_terms))).support
+        supports.append(support)
+    return supports
 
 
 def decomposed_cells(
@@ -277,7 +287,7 @@ def decomposed_cells(
 def certified(
     path: QuadraticPath,
     data: TrainingData,
-    positive: int,
+    surface: int,
     *,
     node_limit: int | None = None,
     report: Report = silent,
@@ -290,7 +300,7 @@ def certified(
     path : QuadraticPath
     data : TrainingData
         What the path was made from, with all terms that it could choose from.
-    positive : int
+    surface : int
     node_limit : int or None
         Nodes of branch and bound for each cell, zero for the first bound alone; None: as PROOF_NODES has it.
     report : callable
@@ -301,7 +311,7 @@ def certified(
     bounds = np.full(path.objective.shape, np.nan)
     for i, (C, own_part) in enumerate(zip(path.Cs.tolist(), parts(*[1.0] * len(path.Cs)), strict=True)):
         with own_part:
-            problem = data.one_against_rest(positive, C, int(path.ks[-1]))
+            problem = data.problem_for(surface, C, int(path.ks[-1]))
             bounds[i] = _row_bounds(problem, path, i, node_limit, report, going)
         report(f"bounds: C = {C:g} done ({i + 1} of {len(path.Cs)})")
     # "pd" may end higher with more terms: a bound is compared with the best of k terms or fewer
@@ -330,8 +340,7 @@ def _row_bounds(
 
 def for_fewer_terms(bounds: FloatArray) -> FloatArray:
     """Lower bounds along k, the last axis, raised to those of larger k: fewer terms cannot do better. NaN: no bound."""
-    carried: FloatArray = np.fmax.accumulate(bounds[..., ::-1], axis=-1)[..., ::-1]
-    return carried
+    return np.asarray(np.fmax.accumulate(bounds[..., ::-1], axis=-1)[..., ::-1])
 
 
 class _PathMaker:
@@ -350,7 +359,7 @@ class _PathMaker:
         """Local search along k, up and down, from forward selection and from the supports of the C before."""
         starts = [[] for _ in self.sizes] if previous is None else [[point.found.support] for point in previous]
         if (screen := self.problem.screen()) is not None:
-            for start, support in zip(starts, self._screened(screen), strict=True):
+            for start, support in zip(starts, supports_along(screen, self.sizes), strict=True):
                 start.append(support)
         points = self._upwards(starts)
         if self.problem.loss.cheap_exchanges:
@@ -366,14 +375,6 @@ class _PathMaker:
             for point, other in zip(points, others, strict=True):
                 self._handed_over(other, point, len(point.found.support))
             self._never_increasing(points)
-
-    def _screened(self, screen: SparseProblem) -> list[IntArray]:
-        scout = screen.explorer()
-        support, supports = screen.rule.required, []
-        for k in self.sizes:
-            support = scout.descend(scout.resized(support, k)).support
-            supports.append(support)
-        return supports
 
     def _upwards(self, starts: list[list[IntArray]]) -> list[_Point]:
         """From each k to the next: the smaller support with terms added, and the given starts."""
@@ -434,6 +435,7 @@ class _PathMaker:
 
     def _handed_over(self, giver: _Point, taker: _Point, size: int) -> bool:
         began, refits = time.perf_counter(), self.explorer.n_refits
+        # terms are added or dropped by their gains and costs (6.2), then exchanged (6.3)
         offer = self.explorer.descend(self.explorer.resized(giver.found.support, size))
         helps = offer.beats(taker.found)
         taker.found = offer if helps else taker.found

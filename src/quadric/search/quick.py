@@ -9,18 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.base import TrainingData, training_data
+from quadric.losses.base import TrainingData
 from quadric.progress import Report, silent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Status
-from quadric.search.path import PathCell, QuadraticPath, assembled_path, decomposed_cells
+from quadric.search.path import PathCell, QuadraticPath, assembled_path, decomposed_cells, supports_along
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
@@ -28,19 +29,8 @@ from quadric.types import FloatArray, IntArray
 MOST_CANDIDATES = 250
 
 
-@dataclass(frozen=True)
-class PathRow:
-    """Cells of one C that are wanted: a surface for each of some k.
-
-    Attributes
-    ----------
-    C : float
-    ks : tuple of int
-        Increasing.
-    """
-
-    C: float
-    ks: tuple[int, ...]
+# Cells that are wanted: a surface for each of some k, which increase, for each C
+Grid: TypeAlias = Mapping[float, Sequence[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,18 +75,19 @@ class QuickSearch:
         self._digests: dict[tuple[str, str], TrainingData] = {}
         self._supports: dict[tuple[str, str, int, float], dict[int, IntArray]] = {}
 
-    def rows(self, terms: str, loss: str, positive: int, rows: Sequence[PathRow]) -> Iterator[list[PathCell]]:
-        """The cells of one row after the other, for one class against the rest."""
+    def rows(self, terms: str, loss: str, surface: int, grid: Grid) -> Iterator[list[PathCell]]:
+        """The cells of one C after the other, for one class against the rest."""
         if self._by_decomposition:
-            yield from (self._decomposed(terms, loss, positive, row) for row in rows)
+            yield from (self._decomposed(terms, loss, surface, C, ks) for C, ks in grid.items())
             return
         # supports come first: a loss with a screen lifts the rows on the terms of these only
-        supports = [self._chosen(terms, loss_named(loss).screen or loss, positive, row.C) for row in rows]
-        data = self._data(terms, loss, rows, supports)
-        yield from (self._refitted(data, positive, row, found) for row, found in zip(rows, supports, strict=True))
+        supports = [self._chosen(terms, loss_named(loss).screen or loss, surface, C) for C in grid]
+        data = self._data(terms, loss, grid, supports)
+        for (C, ks), found in zip(grid.items(), supports, strict=True):
+            yield self._refitted(data, surface, C, {k: found[k] for k in ks})
 
-    def path(self, terms: str, loss: str, positive: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
-        cells = list(self.rows(terms, loss, positive, [PathRow(float(C), tuple(int(k) for k in ks)) for C in Cs]))
+    def path(self, terms: str, loss: str, surface: int, Cs: FloatArray, ks: IntArray) -> QuadraticPath:
+        cells = list(self.rows(terms, loss, surface, {float(C): ks.tolist() for C in Cs}))
         return assembled_path(Cs, ks, cells, term_count(self._samples.n_features))
 
     def digest(self, terms: str, loss: str) -> TrainingData:
@@ -107,49 +98,47 @@ class QuickSearch:
             # sums over pairs of linear terms are a block of those over all terms: no second pass over the rows
             if terms != widest and not loss_named(loss).keeps_rows:
                 shared = self.digest(widest, loss).limited(limits)
-            self._digests[key] = shared or training_data(self._samples, loss, limits)
+            self._digests[key] = shared or loss_named(loss).data(self._samples, limits)
         return self._digests[key]
 
-    def _data(self, terms: str, loss: str, rows: Sequence[PathRow], supports: Sequence[dict[int, IntArray]]) -> TrainingData:
+    def _data(self, terms: str, loss: str, grid: Grid, supports: Sequence[dict[int, IntArray]]) -> TrainingData:
         """The same, but only on the terms of the wanted supports where another loss chose them."""
         if loss_named(loss).screen is None:
             return self.digest(terms, loss)
-        wanted = [chosen[k] for row, chosen in zip(rows, supports, strict=True) for k in row.ks]
+        wanted = [chosen[k] for ks, chosen in zip(grid.values(), supports, strict=True) for k in ks]
         n_terms = term_count(self._samples.n_features)
         limits = self._dictionaries[terms].limits.only(np.unique(np.concatenate(wanted)), n_terms)
-        return training_data(self._samples, loss, limits)
+        return loss_named(loss).data(self._samples, limits)
 
     @one_blas_thread()
-    def _chosen(self, terms: str, loss: str, positive: int, C: float) -> dict[int, IntArray]:
+    def _chosen(self, terms: str, loss: str, surface: int, C: float) -> dict[int, IntArray]:
         """Supports of all k as positions in the full z; each starts from the one before, whichever cells are wanted."""
-        key, ks = (terms, loss, positive, C), self._dictionaries[terms].ks
+        key, ks = (terms, loss, surface, C), self._dictionaries[terms].ks
         if key not in self._supports:
-            whole = self.digest(terms, loss).one_against_rest(positive, C, int(ks[-1]))
+            whole = self.digest(terms, loss).problem_for(surface, C, int(ks[-1]))
             # tables of exchanges grow with the candidates, and folds pay for one at every k
             problem = whole.promising(MOST_CANDIDATES)
-            explorer, support = problem.explorer(), problem.rule.required
-            self._supports[key] = chosen = {}
-            for k in ks.tolist():
-                support = explorer.descend(explorer.resized(support, min(k, problem.n_terms))).support
-                chosen[k] = problem.terms[support]
+            chosen = (problem.terms[support] for support in supports_along(problem, ks.tolist()))
+            self._supports[key] = dict(zip(ks.tolist(), chosen, strict=True))
         return self._supports[key]
 
     @one_blas_thread()
-    def _refitted(self, data: TrainingData, positive: int, row: PathRow, supports: dict[int, IntArray]) -> list[PathCell]:
-        problem = data.one_against_rest(positive, row.C, row.ks[-1])
+    def _refitted(self, data: TrainingData, surface: int, C: float, supports: dict[int, IntArray]) -> list[PathCell]:
+        # one solver for all k: each refit starts from the answer before, whose support is nearly the same
+        problem = data.problem_for(surface, C, max(supports))
         step, cells = problem.step(), []
-        for k in row.ks:
+        for terms in supports.values():
             began = time.perf_counter()
-            support = np.searchsorted(problem.terms, supports[k])
+            support = np.searchsorted(problem.terms, terms)
             refit = step.refit(support)
             seconds = time.perf_counter() - began
-            cells.append(PathCell(supports[k], refit.z[support], refit.c, refit.value, 1, Status.CONVERGED, seconds))
-        self._report(f"{problem.loss.name}, C = {row.C:g}: {len(cells)} numbers of terms")
+            cells.append(PathCell(terms, refit.z[support], refit.c, refit.value, 1, Status.CONVERGED, seconds))
+        self._report(f"{problem.loss.name}, C = {C:g}: {len(cells)} numbers of terms")
         return cells
 
     @one_blas_thread()
-    def _decomposed(self, terms: str, loss: str, positive: int, row: PathRow) -> list[PathCell]:
-        problem = self.digest(terms, loss).one_against_rest(positive, row.C, row.ks[-1])
-        cells = list(decomposed_cells(problem, row.ks))
-        self._report(f"{problem.loss.name}, C = {row.C:g}: {len(cells)} numbers of terms by decomposition")
+    def _decomposed(self, terms: str, loss: str, surface: int, C: float, ks: Sequence[int]) -> list[PathCell]:
+        problem = self.digest(terms, loss).problem_for(surface, C, ks[-1])
+        cells = list(decomposed_cells(problem, ks))
+        self._report(f"{problem.loss.name}, C = {C:g}: {len(cells)} numbers of terms by decomposition")
         return cells

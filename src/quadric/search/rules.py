@@ -1,14 +1,12 @@
-"""Which supports are admissible: the one contract that decomposition, exchanges, path, branch and bound and near ties ask.
+"""Which supports are admissible: the rules behind the contract of losses/supports.py.
 
-A rule speaks of candidate terms by position, 0 to p - 1; a support is an increasing array of positions. ``RequiredTerms`` is
-today's rule: some terms are always in. Others, such as a hierarchy (a product only with its factors) or a budget of features,
-are further subclasses of ``SupportRule`` that a ``SupportLimits`` hands out.
+``RequiredTerms``: some terms are always in. search/structured.py has the rules on terms and features together, such as a
+hierarchy (a product only with its factors) or a budget of features. ``SupportLimits`` hands out the one that a fit works under.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_count, term_factors
-from quadric.losses.base import Completion, Move, Moves, Projection
+from quadric.losses.supports import Candidates, Completion, Moves, SupportRule
 from quadric.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -25,61 +23,6 @@ if TYPE_CHECKING:
 
 def _no_terms() -> IntArray:
     return np.empty(0, dtype=np.intp)
-
-
-class SupportRule(ABC):
-    """A set of admissible supports among p candidate terms."""
-
-    entails: ClassVar[bool] = True
-    """Whether a term inside or outside a support can say anything about others; False spares branch and bound the question."""
-
-    @property
-    @abstractmethod
-    def required(self) -> IntArray:
-        """The smallest admissible support: terms that every one holds."""
-
-    @abstractmethod
-    def admissible(self, support: IntArray) -> bool:
-        """Whether a support obeys the rule."""
-
-    @abstractmethod
-    def project(self, z: FloatArray, k: int) -> Projection:
-        """The support of the nearest admissible vector to z with at most k terms: the u-step (docs/mathematics.md, eq. 4.1)."""
-
-    @abstractmethod
-    def moves(self, support: IntArray) -> Moves:
-        """Exchanges of one term that lead to admissible supports."""
-
-    @abstractmethod
-    def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion:
-        """What a node of branch and bound, which fixes some terms and allows others, implies."""
-
-    @abstractmethod
-    def repaired(self, support: IntArray) -> IntArray:
-        """An admissible support near a given one, with no more terms; the very argument if it is admissible."""
-
-    def among(self, candidates: IntArray) -> SupportRule | None:
-        """The same rule where only some candidates are left, numbered anew, all required ones among them; None: needs all."""
-        return None
-
-    def addable(self, inside: BoolArray) -> BoolArray | None:
-        """Terms outside an admissible support that may enter it alone; None: all of them."""
-        return None
-
-    def droppable(self, inside: BoolArray) -> BoolArray | None:
-        """Terms of an admissible support that may leave it alone; None: all but the required ones."""
-        return None
-
-    def compounds(self, support: IntArray, worth: FloatArray) -> Sequence[Move]:
-        """Exchanges of several terms for as many where no single one helps, such as a product with the factors that it lacks.
-
-        ``worth``: about how much each term inside lowers the objective, and each term outside would. The best moves come first.
-        """
-        return ()
-
-    def closed(self, terms: IntArray) -> IntArray:
-        """Terms together with those that they may need."""
-        return terms
 
 
 @dataclass(frozen=True)
@@ -110,18 +53,20 @@ class RequiredTerms(SupportRule):
     def admissible(self, support: IntArray) -> bool:
         return len(self.terms) == 0 or bool(np.isin(self.terms, support).all())
 
-    def project(self, z: FloatArray, k: int) -> Projection:
+    def project(self, z: FloatArray, k: int) -> IntArray:
         """The k largest |z_j|, required terms first; ties go to the lower position, so that runs repeat."""
         size = np.abs(z)
-        size[self.terms] = np.inf
-        return Projection(np.sort(np.argsort(-size, kind="stable")[:k]), exact=True)
+        size[self.terms] = np.inf  # (4.1) among the supports that hold them
+        return np.sort(np.argsort(-size, kind="stable")[:k])
 
     def moves(self, support: IntArray) -> Moves:
         inside = np.zeros(self.n_terms, dtype=bool)
         inside[support] = True
+        # every pair is admissible: no table of p k flags, which searches would have to mask (6.3)
         return Moves(np.flatnonzero(inside & self._movable), np.flatnonzero(~inside))
 
     def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion:
+        # nothing follows from other terms, so that ``entails`` is False and a tree asks once, at its root
         return Completion(fixed | ~self._movable, allowed)
 
     def repaired(self, support: IntArray) -> IntArray:
@@ -170,26 +115,25 @@ class SupportLimits:
         left_out = np.setdiff1d(np.flatnonzero(redundant()), self.include)
         return replace(self, exclude=np.union1d(self.exclude, left_out), lean=False)
 
-    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> IntArray:
+    def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> Candidates:
         """Terms that vary and are not excluded; redundant ones only if they are included, where that is asked for."""
         if constant.all():
             raise ValueError("all columns of X are constant: there is nothing to learn from")
         allowed = ~constant
+        # finding redundant terms takes a pass over the data: only asked for where it matters
         allowed[self.without(redundant).exclude] = False
         if self.structure is not None:  # a product whose linear terms are constant cannot be in a support either
             allowed = self.structure.possible(allowed)
         if not allowed.any():
-            rules = "exclude" if self.structure is None else "exclude, with the rules on supports,"
-            raise ValueError(f"{rules} leaves no term that varies on the data")
-        return np.flatnonzero(allowed)
-
-    def rule(self, candidates: IntArray) -> SupportRule:
-        """The rule that supports among these candidates obey."""
-        missing = np.setdiff1d(self.include, candidates)
+            rules = "exclude leaves" if self.structure is None else "exclude and the rules on supports leave"
+            raise ValueError(f"{rules} no term that varies on the data")
+        terms = np.flatnonzero(allowed)
+        missing = np.setdiff1d(self.include, terms)
         if len(missing):
             raise ValueError(f"include names terms that do not vary on the data: coef_ indices {missing.tolist()}")
-        required = np.searchsorted(candidates, np.unique(self.include))
-        return RequiredTerms(len(candidates), required) if self.structure is None else self.structure.rule(candidates, required)
+        required = np.searchsorted(terms, np.unique(self.include))
+        of_terms = RequiredTerms(len(terms), required) if self.structure is None else self.structure.rule(terms, required)
+        return Candidates(terms, of_terms)
 
 
 NO_LIMITS = SupportLimits()

@@ -9,8 +9,9 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.certificate import Certificate, SumFacts
 from quadric.losses import loss_named
-from quadric.losses.base import SAMPLE_ROWS, Limits
-from quadric.losses.pass_problem import Candidates, Passes, StreamedFit, StreamedProblem
+from quadric.losses.base import SAMPLE_ROWS
+from quadric.losses.pass_problem import Passes, StreamedFit, StreamedProblem
+from quadric.losses.supports import Limits
 from quadric.losses.survey import Survey, surveyed
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import KnownRows
@@ -46,7 +47,7 @@ class StreamedResult(SearchResult):
 def fit_streamed(
     source: SampleSource | KnownRows,
     loss: str,
-    positive: int,
+    surface: int,
     C: float,
     k: int,
     limits: Limits,
@@ -64,8 +65,8 @@ def fit_streamed(
         A source is surveyed first, by a pass.
     loss : str
         One that fits by passes.
-    positive : int
-        The class against the rest.
+    surface : int
+        One of ``Target.surfaces``.
     C, k : float, int
     limits : Limits
     method : "best" or "pd"
@@ -87,16 +88,18 @@ def fit_streamed(
     options = options or SearchOptions()
     going = clock(options.schedule.time_limit)
     if isinstance(source, KnownRows):
-        passes, survey = Passes(source.source, going), Survey.of_sums(source, positive)
+        # moments and random rows are there from the passes before: the survey costs none
+        passes, survey = Passes(source.source, going), Survey.of_sums(source, surface)
     else:
         passes = Passes(source, going)
-        survey = surveyed(passes, positive, terms is None, sample_rows)
-    stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
+        survey = surveyed(passes, surface, terms is None, sample_rows)
+    stream: StreamedProblem = make(passes, survey, survey.candidates(limits), C, k)
     if terms is not None:
         fit = stream.fit(np.searchsorted(stream.terms, np.sort(terms)), exact=True)
         nothing = SearchResult(np.zeros(0), 0.0, fit.support, fit.value, 0, Status.CONVERGED, 0.0, ())
         return _with_proof(of_passes(stream, fit, nothing), stream, fit)
     if method == "pd":
+        # exchanges on the sample say nothing of those on all rows
         local = replace(search_pd(stream.sample_problem(), options), swap_optimal=None)
         fit = stream.fit(local.support, exact=True)
     else:
@@ -106,13 +109,13 @@ def fit_streamed(
 
 @one_blas_thread()
 def judge_streamed(
-    source: SampleSource, loss: str, positive: int, C: float, k: int, limits: Limits, z: FloatArray, c: float
+    source: SampleSource, loss: str, surface: int, C: float, k: int, limits: Limits, z: FloatArray, c: float
 ) -> StreamedResult:
     """A given surface, with what passes tell of it: F, its minimum on the same terms, and whether exchanges of a term help.
 
     Parameters
     ----------
-    source, loss, positive, C, k, limits :
+    source, loss, surface, C, k, limits :
         As in :func:`fit_streamed`.
     z : array of shape (p,)
         Coefficients of all terms.
@@ -124,12 +127,13 @@ def judge_streamed(
     """
     make, passes, terms = loss_named(loss).streamed, Passes(source), np.flatnonzero(z)
     assert make is not None
-    survey = surveyed(passes, positive, True)
-    stream: StreamedProblem = make(passes, survey, positive, Candidates.of(survey, limits), C, k)
+    survey = surveyed(passes, surface, True)
+    stream: StreamedProblem = make(passes, survey, survey.candidates(limits), C, k)
     if not np.isin(terms, stream.terms).all():
         raise ValueError("a term of the model is constant on these rows, or not among its candidates: certify it on other rows")
     support = np.searchsorted(stream.terms, terms)
     fit = stream.fit(support, stream.surface(support, z[terms], c))
+    # a surface that its own terms could beat has no swaps to speak of: exchanges are compared with the best on them
     is_best = fit.began - fit.value <= SLACK * fit.began
     swap = is_swap_optimal_by_passes(stream, fit, MOST_CERTIFIED) if is_best and len(support) == stream.k else None
     given = SearchResult(z[stream.terms], c, support, fit.began, 0, Status.CONVERGED, 0.0, (), swap if is_best else False)

@@ -14,8 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_count, term_factors, term_index, term_indices
-from quadric.losses.base import Completion, Move, Moves, Projection
-from quadric.search.rules import SupportRule
+from quadric.losses.supports import Completion, Move, Moves, SupportRule
 from quadric.types import BoolArray, FloatArray, IntArray
 
 WEAK, STRONG = "weak", "strong"
@@ -122,14 +121,14 @@ class StructuredRule(SupportRule):
     def admissible(self, support: IntArray) -> bool:
         return bool(self._are_admissible(np.asarray(support, dtype=np.intp)[None])[0])
 
-    def project(self, z: FloatArray, k: int) -> Projection:
+    def project(self, z: FloatArray, k: int) -> IntArray:
         """The plain projection where that is admissible; else what a greedy choice by z^2 per term leads to."""
         size = np.abs(z)
         size[self.terms] = np.inf
         largest = np.sort(np.argsort(-size, kind="stable")[:k])
         if self.admissible(largest):
-            return Projection(largest, exact=True)
-        return Projection(self._grown(np.ones(self.n_terms, dtype=bool), z**2, k), exact=False)
+            return largest
+        return self._grown(np.ones(self.n_terms, dtype=bool), z**2, k)
 
     def moves(self, support: IntArray) -> Moves:
         inside = self._flags(support)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from quadric.blas import one_blas_thread
-from quadric.losses.base import Explorer, Found, Move, SparseProblem
+from quadric.losses.base import Explorer, Found, SparseProblem
+from quadric.losses.supports import Move
 from quadric.search.exact import supports_below
 from quadric.types import IntArray
 
@@ -56,7 +57,7 @@ def near_ties(problem: SparseProblem, support: IntArray, within: float) -> TiedS
     met = {found.support.tobytes(): found}
     waiting = [found]
     while waiting and len(met) <= MAX_SUPPORTS:
-        origin = waiting.pop(0)
+        origin = waiting.pop(0)  # breadth first: a list that is full lacks those that take most exchanges
         for swap in swaps if origin is found else _swaps(explorer, origin, ceiling):
             other = Found(Move((swap.out,), (swap.into,)).applied(origin.support), origin.value + swap.change)
             if other.support.tobytes() not in met and len(met) <= MAX_SUPPORTS:
@@ -75,16 +76,18 @@ def proved_ties(
     ties = near_ties(problem, support, within)
     ceiling = ties.found.value * (1.0 + within)
     listed, below = supports_below(problem, ties.found, ceiling, time_limit=time_limit, node_limit=node_limit)
+    # what exchanges have met keeps the value that they found for it
     met = {other.support.tobytes(): other for other in (*listed, *ties.supports, ties.found)}
     others = sorted((other for other in met.values() if other is not ties.found), key=lambda other: other.value)
+    # where limits stopped the tree, every support below its bound is listed
     complete = within if below >= ceiling else below / ties.found.value - 1.0
     return replace(ties, supports=others, complete_within=complete)
 
 
 def _swaps(explorer: Explorer, found: Found, ceiling: float) -> list[Swap]:
-    table = explorer.exchanges(found, ceiling)
+    moves, change = explorer.exchanges(found, ceiling)
     swaps = [
-        Swap(int(table.out[i]), int(table.into[j]), float(table.change[i, j]))
-        for i, j in zip(*np.nonzero(found.value + table.change <= ceiling), strict=True)
+        Swap(int(moves.out[i]), int(moves.into[j]), float(change[i, j]))
+        for i, j in zip(*np.nonzero(found.value + change <= ceiling), strict=True)
     ]
     return sorted(swaps, key=lambda swap: swap.change)

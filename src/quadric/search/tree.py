@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
@@ -40,17 +40,13 @@ class ProofLimits:
     gap : float
         Relative gap that is good enough, once what is cheap has been done.
     began : float
-        On the monotonic clock.
+        On the monotonic clock; by default now.
     """
 
     seconds: float | None
     nodes: int | None
-    gap: float
-    began: float
-
-    @staticmethod
-    def now(seconds: float | None, nodes: int | None, gap: float) -> ProofLimits:
-        return ProofLimits(seconds, nodes, gap, time.monotonic())
+    gap: float = 0.0
+    began: float = field(default_factory=time.monotonic)
 
     def used(self, n_nodes: int) -> float:
         """The share of the limits that is used up; from 1 on there is nothing left."""

@@ -214,26 +214,24 @@ def _promoted(common: Any, own: Any, first: str) -> Any:
 
 def _common_kind(one: Any, two: Any) -> Any:
     """A type for the values of two, as a table takes them: texts, numbers or moments; None if there is none."""
-    if one == two or types.is_null(two):
+    if one == two:
         return one
-    if types.is_null(one):
-        return two
-    if all(_is_text(getattr(kind, "value_type", kind)) for kind in (one, two)):
-        return pa.large_string()
-    if all(types.is_date(kind) or types.is_timestamp(kind) for kind in (one, two)):
-        zones = [getattr(kind, "tz", None) for kind in (one, two)]
-        return pa.timestamp("us", zones[0]) if zones[0] == zones[1] else None
-    if any(types.is_boolean(kind) or not _is_number(kind) for kind in (one, two)):
-        return None
-    if any(types.is_floating(kind) for kind in (one, two)):
-        return pa.float64()
+    wide = [_wide(kind) for kind in (one, two)]
     if types.is_uint64(one) != types.is_uint64(two):  # the larger of both is no type of Arrow
-        one, two = (pa.decimal128(20) if types.is_integer(kind) else kind for kind in (one, two))
+        wide = [pa.decimal128(20) if types.is_integer(kind) else kind for kind in wide]
     try:
-        fields = [pa.schema([("", kind)]) for kind in (one, two)]
-        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
-    except pa.ArrowException:  # decimals of too many digits
-        return pa.float64()
+        return pa.unify_schemas([pa.schema([("", kind)]) for kind in wide], promote_options="permissive").field(0).type
+    except pa.ArrowException:  # decimals of too many digits, or what does not go together
+        return pa.float64() if all(types.is_integer(kind) or types.is_decimal(kind) for kind in wide) else None
+
+
+def _wide(kind: Any) -> Any:
+    """The type in which texts, moments, or fractions of different types meet."""
+    if _is_text(kind.value_type if types.is_dictionary(kind) else kind):
+        return pa.large_string()
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return pa.timestamp("us", getattr(kind, "tz", None))
+    return pa.float64() if types.is_floating(kind) else kind
 
 
 def _converted(column: Any, field: Any, exactly: bool) -> Any:

@@ -19,9 +19,8 @@ import numpy as np
 from quadric.errors import ParameterError, quoted, warn_user
 from quadric.extras import require
 from quadric.progress import RowsRead, advance
-from quadric.tables.suspects import number_pattern
+from quadric.tables.numbers import number_pattern
 from quadric.tables.table import BLANKS, check_names, is_number_text
-from quadric.types import IntArray
 
 pa: Any = require("pyarrow", "cli")
 arrow_csv: Any = require("pyarrow.csv", "cli")
@@ -30,7 +29,7 @@ compute: Any = require("pyarrow.compute", "cli")
 DELIMITERS = (",", ";", "\t", "|")
 # Characters that are read to find the delimiter
 SNIFFED = 1 << 16
-# Characters that are parsed at a time, and of the longest row; bytes of a file in UTF-8
+# Characters that are parsed at a time, and that rows may have which pyarrow parses
 BLOCK, LONGEST = 1 << 20, 1 << 27
 SLOW_ROWS = 10_000
 NOT_CSV = {
@@ -63,7 +62,7 @@ class Notation:
     decimal : str
     thousands : str or None
     drop_unnamed : bool
-        Whether columns without a name are left out, whatever they hold; otherwise only an index is, see :meth:`CsvFile.open`.
+        Whether columns without a name are left out, whatever they hold; otherwise only an index is, see :class:`CsvFile`.
     """
 
     delimiter: str | None
@@ -102,12 +101,6 @@ class Notation:
         """The name of the encoding for opening files."""
         name = codecs.lookup(self.encoding).name
         return UTF_8 if name == "utf-8" else name
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether pyarrow reads numbers as they are meant: " -999" is a number for it even where that is a missing value."""
-        numbers = [float(text) for text in self.missing if is_number_text(text)]
-        return (self.decimal, self.thousands) == (".", None) and all(number != number for number in numbers)
 
     @cached_property
     def null_values(self) -> list[str]:
@@ -150,76 +143,72 @@ class Notation:
         return compute.replace_substring(column, self.decimal, ".")
 
 
-@dataclass(frozen=True)
 class CsvFile:
-    """A CSV file, and the names of its columns.
+    """A CSV file.
 
-    Attributes
+    Parameters
     ----------
     path : Path
     notation : Notation
-        With a delimiter.
+        Without a delimiter, it is found.
+
+    Attributes
+    ----------
     names : tuple of str
-        Of all columns of the file; those without a name are numbered, and left out.
-    unnamed : frozenset of str
-        What stands for the names of the columns that are left out.
+        Of all columns of the file; those without a name are numbered.
+    used : list of str
+        Of those that are not left out.
     """
 
-    path: Path
-    notation: Notation
-    names: tuple[str, ...]
-    unnamed: frozenset[str] = frozenset()
-
-    @staticmethod
-    def open(path: Path, notation: Notation) -> CsvFile:
+    def __init__(self, path: Path, notation: Notation) -> None:
+        self.path = path
         with _one_line_errors(path, notation.codec):
             _refuse_other_formats(path, notation.codec)
-            if notation.delimiter is None:
-                notation = replace(notation, delimiter=_sniffed(path, notation.codec))
-            with _opened(path, notation) as (_, rows):
+            self.notation = replace(notation, delimiter=notation.delimiter or _sniffed(path, notation.codec))
+            with _opened(path, self.notation) as (_, rows):
                 header = next(rows, None)
                 further = islice(rows, INDEX_ROWS if header and not header[0].strip() else 0)
                 starts = [row[0].strip() for row in further if row]
             if not header:
                 raise ValueError("the file is empty" if header is None else "the first line is blank: column names are needed")
-            names = tuple(name.strip() for name in header)
-            first_line = str(notation.delimiter).join(names)
+            names = [name.strip() for name in header]
+            first_line = str(self.notation.delimiter).join(names)
             if re.fullmatch("sep=.", first_line, re.IGNORECASE):
                 raise ValueError(f"the first line, {quoted(first_line)}, is a hint for Excel: remove it")
-            others = [other for other in DELIMITERS if other != notation.delimiter and other in names[0]]
+            others = [other for other in DELIMITERS if other != self.notation.delimiter and other in names[0]]
             if len(names) == 1 and others:
                 raise ValueError(
                     f"there is only one column, {quoted(names[0])}: wrong delimiter? the header has {quoted(others[0])}"
                 )
             unnamed = _unnamed(names, starts, notation.drop_unnamed)
-            numbered = tuple(f"\0{place}" if place in unnamed else name for place, name in enumerate(names))
-            check_names(numbered)
-        return CsvFile(path, notation, numbered, frozenset(numbered[place] for place in unnamed))
+            self.names = tuple(f"\0{place}" if place in unnamed else name for place, name in enumerate(names))
+            check_names(self.names)
+            self.used = [name for place, name in enumerate(self.names) if place not in unnamed]
 
     def tables(self, n_rows: int, columns: Sequence[str] | None, text: Collection[str]) -> Iterator[Any]:
         """Tables of texts, as they stand in the file, or of numbers where pyarrow finds any; their sizes follow from BLOCK."""
         with _one_line_errors(self.path, self.notation.codec):
             try:
-                yield from self._tables(columns or [name for name in self.names if name not in self.unnamed], text)
+                yield from self._tables(columns or self.used, text)
             except pa.ArrowInvalid as error:
                 for _ in self._rows():  # slower, but its errors name the line
                     pass
                 raise ValueError(f"not a readable CSV file ({str(error).splitlines()[0]})") from None
 
     def _tables(self, columns: Sequence[str], text: Collection[str]) -> Iterator[Any]:
-        n_read, ends = 0, b"\r\n" if len(self.names) > 1 else b""  # blank lines in one column are missing values
+        n_read = 0
         numeric: frozenset[str] = frozenset()
         with _opened(self.path, self.notation) as (file, rows):
             next(rows)  # the header
-            for block, quotes in _blocks(file):
-                if not _are_usual(quotes, block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
+            for block in _blocks(file):
+                if not _is_usual(block, str(self.notation.delimiter)):  # pyarrow could take several rows for one
                     yield from self._slow_tables(n_read, columns)
                     return
-                if block[:1].strip(ends) or block.strip(ends):  # the first byte mostly tells, without a copy of the block
-                    if n_read == 0:
-                        numeric = self._numeric(block, [name for name in columns if name not in text])
-                    table = self._read(block, columns, numeric)
-                    n_read += len(table)
+                if n_read == 0:
+                    numeric = self._numeric(block, [name for name in columns if name not in text])
+                table = self._read(block, columns, numeric)
+                n_read += len(table)
+                if len(table):  # there may be nothing but blank lines
                     self._tell(file, n_read)
                     yield table
         if n_read == 0:
@@ -231,10 +220,13 @@ class CsvFile:
 
     def _numeric(self, block: bytes, columns: Sequence[str]) -> frozenset[str]:
         """Columns that pyarrow can be told to read as numbers, which is faster: those that are numbers in the first block."""
-        if not columns or not self.notation.is_plain:
+        how = self.notation
+        absent = [float(text) for text in how.missing if is_number_text(text)]
+        # " -999" is a number for pyarrow even where that is a missing value
+        if (how.decimal, how.thousands) != (".", None) or any(number == number for number in absent):
             return frozenset()
         texts = self._read(block, columns, frozenset())
-        return frozenset(name for name in columns if self.notation.typed(texts[name], False).type == pa.float64())
+        return frozenset(name for name in columns if how.typed(texts[name], False).type == pa.float64())
 
     def _read(self, block: bytes, columns: Sequence[str], numeric: frozenset[str]) -> Any:
         parse = arrow_csv.ParseOptions(
@@ -306,40 +298,25 @@ def _opened(path: Path, notation: Notation) -> Iterator[tuple[TextIO, Any]]:
         csv.field_size_limit(limit)
 
 
-def _blocks(file: TextIO) -> Iterator[tuple[bytes, IntArray]]:
-    """The rest of a file in UTF-8, in pieces of whole rows, some of them empty, and where their quotes are."""
-    pending, is_over = b"", False
-    while not is_over:
-        data = file.read(BLOCK)
-        is_over = not data
-        pending += data.encode()
-        quotes = np.flatnonzero(np.frombuffer(pending, np.uint8) == QUOTE)
-        cut = len(pending) if is_over else _end_of_rows(pending, quotes)
-        yield pending[:cut], quotes[: np.searchsorted(quotes, cut)]
-        pending = pending[cut:]
-        if len(pending) > LONGEST:
-            raise pa.ArrowInvalid(f"a row is longer than {LONGEST >> 20} MB")
+def _blocks(file: TextIO) -> Iterator[bytes]:
+    """The rest of a file in UTF-8, in pieces of whole rows: they end where a line ends outside quotes."""
+    while text := file.read(BLOCK) + file.readline(LONGEST):
+        lines, size, is_open = [text], len(text), text.count('"') % 2
+        while is_open and size <= LONGEST and (line := file.readline(LONGEST)):
+            lines.append(line)
+            size, is_open = size + len(line), (is_open + line.count('"')) % 2
+        yield "".join(lines).encode()
 
 
-def _end_of_rows(data: bytes, quotes: IntArray) -> int:
-    """Position after the last line end outside quotes, where the data begin with a row; 0 if there is none."""
-    data = data.removesuffix(b"\r")  # a line feed may follow
-    last = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-    if np.searchsorted(quotes, last) % 2 == 0:
-        return last
-    codes = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero((codes == ord("\n")) | (codes == ord("\r")))
-    outside = np.searchsorted(quotes, ends) % 2 == 0
-    return int(ends[outside][-1]) + 1 if outside.any() else 0
-
-
-def _are_usual(quotes: IntArray, block: bytes, delimiter: str) -> bool:
-    """Whether all quotes are doubled, or between a value and a delimiter or line end."""
-    codes, opening, closing = np.frombuffer(block, np.uint8), quotes[::2], quotes[1::2]
+def _is_usual(block: bytes, delimiter: str) -> bool:
+    """Whether a piece has whole rows, and all quotes are doubled, or between a value and a delimiter or line end."""
+    codes = np.frombuffer(block, np.uint8)
+    quotes = np.flatnonzero(codes == QUOTE)
+    opening, closing = quotes[::2], quotes[1::2]
     neighbours = np.append(codes[opening[opening > 0] - 1], codes[closing[closing < len(block) - 1] + 1])
     is_usual = np.zeros(256, dtype=bool)
     is_usual[list(f'{delimiter}\r\n"'.encode())] = True
-    return len(quotes) % 2 == 0 and bool(is_usual[neighbours].all())
+    return len(block) <= LONGEST and len(quotes) % 2 == 0 and bool(is_usual[neighbours].all())
 
 
 def _refuse_other_formats(path: Path, encoding: str) -> None:
@@ -383,15 +360,14 @@ def _one_line_errors(path: Path, encoding: str) -> Iterator[None]:
 
 def _undecodable(path: Path, encoding: str) -> str | None:
     """Where the first byte is that the encoding cannot read; None if it is not a byte that is wrong."""
-    decoder, position = codecs.getincrementaldecoder(encoding)(), 0
+    decoder = codecs.getincrementaldecoder(encoding)()
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            pending = len(decoder.getstate()[0])
             try:
                 decoder.decode(line)
-            except UnicodeDecodeError as error:
-                return f"byte {position - pending + error.start} (line {number}) is not {encoding.removesuffix('-sig')}"
+            except UnicodeDecodeError as error:  # of this line, and of bytes before it that were not yet a character
+                position = file.tell() - len(error.object) + error.start
+                return f"byte {position} (line {number}) is not {encoding.removesuffix('-sig')}"
             except UnicodeError:
                 return None
-            position += len(line)
     return f"the file ends in the middle of a character of {encoding.removesuffix('-sig')}"

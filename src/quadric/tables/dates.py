@@ -1,18 +1,15 @@
-"""Dates as numbers of days: what counts as a date, where the days begin, and which forms of dates are turned into ours."""
+"""Dates as numbers of days: what counts as a date, where the days begin, and in which other forms dates are written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from datetime import datetime
-from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from quadric.tables.table import Table, text_column
 from quadric.types import FloatArray
 
 # Texts that are dates: 2024-01-31, 2024-01-31 18:30, 2024-01-31T18:30:15.25; without a time zone
@@ -83,9 +80,6 @@ def dates_after(days: FloatArray, origin: str) -> np.ndarray:
     steps = np.rint(np.where(np.isnan(days), 0.0, written) * (DAY / np.timedelta64(1, "us"))).astype("timedelta64[us]")
     return np.where(np.isnan(days), np.datetime64("NaT", "us"), np.datetime64(origin, "us") + steps)
 
-
-if TYPE_CHECKING:
-    from quadric.tables.parts import TableParts
 
 _REST = r"(?P<time>[T ].*)?"
 # 2024/1/31 and 2024.01.31, 31/1/2024 and 31.01.2024, 1/31/2024, 20240131; a time may follow all but the last
@@ -158,85 +152,3 @@ def chosen_form(possible: Collection[str]) -> str | None:
     if ISO in possible or not possible:
         return None
     return AMBIGUOUS if len(possible) > 1 else next(iter(possible))
-
-
-@dataclass(frozen=True)
-class _Forms:
-    """What is possible for each column; ``+`` takes further rows into account."""
-
-    possible: tuple[frozenset[str], ...]
-
-    def __add__(self, other: _Forms) -> _Forms:
-        return _Forms(tuple(one & two for one, two in zip(self.possible, other.possible, strict=True)))
-
-
-def _forms_in(table: Table, names: Sequence[str], numbers: Collection[str]) -> _Forms:
-    return _Forms(tuple(_possible(name, table, name in numbers) for name in names))
-
-
-def _possible(name: str, table: Table, may_be_number: bool) -> frozenset[str]:
-    if table[name].dtype.kind == "M":
-        return frozenset()
-    texts = [text.strip() for text in table.distinct_labels(name)[0] if text is not None]
-    if not texts:  # of a part of the table, of which nothing follows
-        return frozenset([ISO, *FORMS])
-    if may_be_number and all(iso_text(text, NUMBER_FORM) is not None for text in texts):
-        return frozenset([NUMBER_FORM])
-    return possible_forms(texts) if table[name].dtype == object else frozenset()
-
-
-def _kind(table: Table, name: str) -> str:
-    """O for texts, f for numbers, M for dates; nothing for what others refuse, if it is needed."""
-    try:
-        return str(table[name].dtype.kind)
-    except ValueError:
-        return ""
-
-
-def find_date_forms(parts: TableParts, names: Collection[str], dates: Collection[str] = ()) -> dict[str, str]:
-    """Columns of dates in other forms than ours, by all rows of a table.
-
-    Parameters
-    ----------
-    parts : TableParts
-        Looked at as a whole only if a column may hold such dates by its first rows.
-    names : collection of str
-        Columns to look at.
-    dates : collection of str
-        Columns that are dates for certain, so that 20240131 is one too.
-
-    Returns
-    -------
-    dict
-        Names of columns, and forms. Columns whose days and months cannot be told apart are not among them.
-    """
-    head, known = parts.head(), tuple(dates)
-    texts = [name for name in head.names if name in names and _kind(head, name) in ({"O", "f"} if name in known else {"O"})]
-    at_first = _forms_in(head, texts, known).possible if head.n_rows else ()
-    suspects = tuple(name for name, forms in zip(texts, at_first, strict=False) if forms and forms != {ISO, *TEXT_FORMS})
-    found = parts.total(partial(_forms_in, names=suspects, numbers=known)) if suspects else None
-    chosen = zip(suspects, map(chosen_form, found.possible), strict=True) if found is not None else ()
-    return {name: form for name, form in chosen if form is not None and form != AMBIGUOUS}
-
-
-def with_iso_dates(table: Table, forms: Mapping[str, str]) -> Table:
-    """A table with the dates of some columns as texts of our form; what is no date of the column's form stays as it is.
-
-    Parameters
-    ----------
-    table : Table
-    forms : mapping
-        Names of columns, which the table need not have, and forms.
-
-    Returns
-    -------
-    Table
-    """
-    named = {name: form for name, form in forms.items() if name in table.names and _kind(table, name) in {"O", "f"}}
-    if not named:
-        return table
-    columns = dict(zip(table.names, table.columns, strict=True))
-    for name, form in named.items():
-        texts, places = table.distinct_labels(name)
-        columns[name] = text_column([text and (iso_text(text.strip(), form) or text) for text in texts])[places]
-    return Table(table.names, tuple(columns.values()), table.sha256, table.first_row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations, count
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -20,7 +20,7 @@ from quadric.estimators.validation import Rule, check_parameters, integer_from, 
 from quadric.labels import refuse_masked
 from quadric.samples.recoding import NOWHERE, Coding, is_rare
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
-from quadric.tables.inputs import OTHER, InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
+from quadric.tables.inputs import OTHERS, InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import FloatArray, IntArray
@@ -46,8 +46,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing-value flag; of texts, missing is one more level. Where no (or only a few) values were missing when fitted, there
         is no flag, and a missing text counts as a new level does.
     unseen : {"refuse", "other"}
-        What happens to a level that was not there when fitted: an error; or it counts as the level "other", or as the most
-        frequent level in columns without rare levels.
+        What happens to a level that was not there when fitted: an error; or it counts as the level "other" ("rare or new" in
+        columns that have a level of that name), or as the most frequent level in columns without rare levels.
     rare : {"keep", "other"}
         What happens to levels with few rows (fewer than ten, or fewer than 100 and 1 %): they stay; or they count as one level,
         "other", if that has enough rows, else as the most frequent one. Only with "onehot".
@@ -130,7 +130,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         check_parameters(self, self._rules)
-        return self.fit_facts(self.facts(self.usable(as_table(checked_rows(X)))))
+        table = as_table(checked_rows(X))
+        if not table.names or table.n_rows == 0:
+            raise ValueError("the table has no columns" if not table.names else "the table has no rows")
+        for parameter in ("dates", "texts"):
+            refuse_unknown(getattr(self, parameter), table.names, f"{parameter}: the table", error=ParameterError)
+        return self.fit_facts(_of_all(table.names, lambda name: self._usable(name, table)))
+
+    def _usable(self, name: str, table: Table) -> ColumnFacts:
+        facts = ColumnFacts.of(name, self._cleaned(name, table), table.first_row)
+        self._check_usable(facts)
+        return facts
 
     def facts(self, table: Table) -> tuple[ColumnFacts, ...]:
         """What a table, or a part of one, tells of its columns.
@@ -138,7 +148,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         table : Table
-            Cleaned, as ``usable`` and ``cleaned`` make it.
+            Cleaned, as ``cleaned`` makes it.
 
         Returns
         -------
@@ -159,43 +169,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         return self._set_inputs(_of_all(facts, self._learned))
 
-    def usable(self, table: Table) -> Table:
-        """A table with one form of missing values, texts without blanks around them, and dates as dates.
+    def cleaned(self, table: Table, names: Sequence[str] | None = None) -> Table:
+        """A table, or a part of one, with one form of missing values, texts without blanks around them, and dates as dates.
 
         Parameters
         ----------
         table : Table
-            To be fitted to. One error names all of its columns that cannot be used.
+        names : sequence of str, optional
+            Columns, in their order; by default all.
 
         Returns
         -------
         Table
         """
-        if not table.names or table.n_rows == 0:
-            raise ValueError("the table has no columns" if not table.names else "the table has no rows")
-        for parameter in ("dates", "texts"):
-            refuse_unknown(getattr(self, parameter), table.names, f"{parameter}: the table", error=ParameterError)
-        columns = _of_all(table.names, lambda name: self._usable(name, table))
-        return Table(table.names, tuple(columns), table.sha256, table.first_row)
-
-    def _usable(self, name: str, table: Table) -> np.ndarray:
-        column = self._cleaned(name, table)
-        self._check_usable(ColumnFacts.of(name, column, table.first_row))
-        return column
-
-    def cleaned(self, table: Table) -> Table:
-        """The same of a part of a table, without a judgement of its columns.
-
-        Parameters
-        ----------
-        table : Table
-
-        Returns
-        -------
-        Table
-        """
-        columns = _of_all(table.names, lambda name: self._cleaned(name, table))
-        return Table(table.names, tuple(columns), table.sha256, table.first_row)
+        names = table.names if names is None else names
+        return Table(tuple(names), tuple(_of_all(names, lambda name: self._cleaned(name, table))), first_row=table.first_row)
 
     def _cleaned(self, name: str, table: Table) -> np.ndarray:
         kind = "date" if name in self.dates else "unused"
@@ -309,22 +297,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         array of shape (m, n_features_out)
         """
         check_is_fitted(self)
-        return self._coded(as_table(checked_rows(X, self), self.input_names_), "C")
+        return self.coded(as_table(checked_rows(X, self), self.input_names_), "C")
 
-    def transform_by_column(self, table: Table) -> FloatArray:
-        """The same, with the values of a feature next to each other in memory: as a table has them, hence in less time.
+    def coded(self, table: Table, order: Literal["C", "F"]) -> FloatArray:
+        """The same of a table; with "F", the values of a feature are next to each other, as a table has them, in less time.
 
         Parameters
         ----------
         table : Table
+        order : {"C", "F"}
 
         Returns
         -------
         array of shape (m, n_features_out)
         """
-        return self._coded(table, "F")
-
-    def _coded(self, table: Table, order: Literal["C", "F"]) -> FloatArray:
         refuse_unknown(self.input_names_, table.names, "the table")
         out = np.empty((table.n_rows, len(self.features_)), order=order)
         troubles = Troubles("{} columns do not suit the model")
@@ -492,18 +478,20 @@ def coding_of(encoder: TableEncoder, X: FloatArray, missing: Collection[str]) ->
 def _frequent_levels(counts: Counter[str], n_present: int, n_rows: int, most: int) -> tuple[tuple[str, ...], str, str | None]:
     """Levels that are not rare, the most frequent one with the group of the others, and the name of that group.
 
-    Levels that are called "other" already are part of the group. Without a name, its levels, if any, count as the most
-    frequent one. More rows than those of the levels are present where a column has more levels than are counted.
+    The group gets a name that no level has. Without a name, its levels, if any, count as the most frequent one. More rows than
+    those of the levels are present where a column has more levels than are counted.
     """
     ranked = sorted(counts, key=lambda level: (-counts[level], level))
-    kept = [level for level in ranked if not is_rare(counts[level], n_rows) and level.lower() != OTHER][:most]
+    kept = [level for level in ranked if not is_rare(counts[level], n_rows)][:most]
     if not kept:  # nothing to tell from the rest
         return (ranked[0],), ranked[0], None
     n_others = n_present - sum(counts[level] for level in kept)
     if is_rare(n_others, n_rows):
         return tuple(sorted(kept)), kept[0], None
-    groups = Counter({level: counts[level] for level in kept} | {OTHER: n_others})
-    return tuple(sorted(kept)), _most_frequent(groups), OTHER
+    taken = {level.lower() for level in counts}
+    other = next(name for name in chain(OTHERS, map("rare or new ({})".format, count(2))) if name not in taken)
+    groups = Counter({level: counts[level] for level in kept} | {other: n_others})
+    return tuple(sorted(kept)), _most_frequent(groups), other
 
 
 def _most_frequent(counts: Counter[str]) -> str:

@@ -11,13 +11,13 @@ import numpy as np
 
 from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import LIKE_THIS, date_text, days_since, parsed_date
-from quadric.tables.suspects import marks_of
+from quadric.tables.numbers import marks_of
 from quadric.tables.table import BLANKS, is_number_text, number_text, text_column
 from quadric.types import BoolArray, FloatArray, IntArray
 
 Level: TypeAlias = str | float
-# The level that rare and new levels count as
-OTHER = "other"
+# The level that rare and new levels count as: the first that is no level of the column already
+OTHERS = ("other", "rare or new")
 
 
 def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:

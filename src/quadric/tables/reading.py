@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from quadric.defaults import MISSING
 from quadric.extras import require
-from quadric.tables.dates import with_iso_dates
+from quadric.tables.forms import with_forms
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 
 BLOCK_ROWS = 50_000
@@ -59,7 +59,8 @@ def read_table(
         has a different whole number in every row, as pandas writes its index, which is left out with a warning.
     date_forms : mapping
         Columns of dates that are not written as 2024-01-31, each with its form: "year first" (2024/01/31, 2024.1.31), "day
-        first" (31/01/2024, 31.1.2024), "month first" (1/31/2024) or "eight digits" (20240131). They become 2024-01-31.
+        first" (31/01/2024, 31.1.2024), "month first" (1/31/2024) or "eight digits" (20240131). They become 2024-01-31. Also
+        columns of texts that are numbers, each with the way in which 1234.5 is written there, such as "$1,234.5".
     text : collection of str
         Columns to read as texts even if all values are numbers, such as codes, or a target whose labels keep their spelling:
         "01" and "1" are two classes then.
@@ -74,7 +75,7 @@ def read_table(
         raise ValueError("the table has no rows")
     names = tuple(pieces)
     columns = tuple(_joined(pieces.pop(name)) for name in names)  # frees the pieces, one column at a time
-    return with_iso_dates(Table(names, columns, _digest(source[0])), date_forms)
+    return with_forms(Table(names, columns, _digest(source[0])), date_forms)
 
 
 def read_chunks(
@@ -114,7 +115,7 @@ def read_chunks(
     first_row = 1
     for chunk in regrouped(tables(rows, None, text), rows):
         columns = (typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
-        yield with_iso_dates(Table(tuple(chunk.column_names), tuple(columns), first_row=first_row), date_forms)
+        yield with_forms(Table(tuple(chunk.column_names), tuple(columns), first_row=first_row), date_forms)
         first_row += chunk.num_rows
 
 
@@ -133,7 +134,7 @@ def _source(data: Any, how: tuple[Any, ...]) -> _Source:
     path, notation = Path(data), _csv.Notation(*how)
     if files := _arrow.arrow_files(path):
         return files, partial(_arrow.tables_of_files, files), _arrow.typed
-    return (path,), _csv.CsvFile.open(path, notation).tables, notation.typed
+    return (path,), _csv.CsvFile(path, notation).tables, notation.typed
 
 
 def _pieces(source: _Source, text: Collection[str], columns: Sequence[str] | None) -> dict[str, list[Any]]:

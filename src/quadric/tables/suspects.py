@@ -9,21 +9,10 @@ from collections.abc import Callable
 from quadric.defaults import MISSING
 from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import parsed_date
+from quadric.tables.numbers import MANY_NUMBERS, NOTATIONS, SIGNS, are_grouped, number_pattern
 
 # A column is meant as numbers, or as dates, if more than this share of its values can be read so
 MOSTLY = 0.9
-# With fewer distinct numbers, texts among them may be meant: "1", "2", "other"
-MANY_NUMBERS = 20
-# Marks of numbers as ``read_table`` takes them, the likelier ones first
-NOTATIONS: tuple[dict[str, str], ...] = (
-    {"thousands": ","},
-    {"decimal": ","},
-    {"decimal": ",", "thousands": "."},
-    *({**decimal, "thousands": mark} for mark in " '’\u00a0\u202f_" for decimal in ({}, {"decimal": ","})),
-)
-SIGNS = "%$€£¥"
-# A number whose groups of three digits have points between them; a plain number too, if there are two groups
-GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
 # Numbers in base 16, 8 and 2, in the digits of any script, such as ١٢, and with a minus sign of typography
 UNREAD = re.compile(r"[+\u2212-]?(0x[0-9a-f]+|0o[0-7]+|0b[01]+|\d+(\u066c\d{3})*([.,\u066b]\d*)?(e[+-]?\d+)?)", re.IGNORECASE)
 _MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
@@ -34,36 +23,10 @@ OTHER_DATE = re.compile(
 )
 
 
-def number_pattern(decimal: str = ".", thousands: str | None = None) -> str:
-    """Regular expression of a number.
-
-    Parameters
-    ----------
-    decimal : str
-        Decimal mark.
-    thousands : str, optional
-        Mark between groups of three digits.
-    """
-    point, whole = re.escape(decimal), "[0-9]+"
-    if thousands is not None:
-        whole = f"(?:[1-9][0-9]{{0,2}}(?:{re.escape(thousands)}[0-9]{{3}})+|[0-9]+)"
-    return f"[+-]?(?:{whole}(?:{point}[0-9]*)?|{point}[0-9]+)(?:[eE][+-]?[0-9]+)?"
-
-
 _NUMBER = rf"(?:{number_pattern('.', ',')}|{number_pattern(',', '.')})"
 SIGNED = re.compile(
     rf"[{SIGNS}]\s*{_NUMBER}|{_NUMBER}\s*[{SIGNS}]|[A-Z]{{3}}\s{_NUMBER}|{_NUMBER}\s[A-Z]{{3}}|\({_NUMBER}\)|\u2212?{_NUMBER}"
 )
-
-
-def marks_of(text: str) -> dict[str, str]:
-    """The marks with which a text is a number, as ``read_table`` takes them; none if there are none.
-
-    Parameters
-    ----------
-    text : str
-    """
-    return next((marks for marks in NOTATIONS if re.fullmatch(number_pattern(**marks), text)), {})
 
 
 def suspect_texts(name: str, counts: Counter[str]) -> ParameterError | None:
@@ -113,9 +76,7 @@ def _number_error(counts: Counter[str]) -> ParameterError | None:
 
 def _unread_numbers(counts: Counter[str]) -> ParameterError:
     """For plain numbers among many: the table was read with other marks, or they were texts before."""
-    pointed = [text for text in counts if "." in text]
-    are_grouped = bool(pointed) and all(GROUPED.fullmatch(text) for text in pointed)
-    marks = {"thousands" if are_grouped else "decimal": "."}
+    marks = {"thousands" if are_grouped(counts) else "decimal": "."}
     return ParameterError(
         f"holds numbers such as {quoted(min(counts))}, which are texts here: convert them to numbers", **marks
     )

@@ -110,7 +110,7 @@ class Table:
         -------
         list of str or None, and array of shape (n_rows,)
         """
-        return distinct_labels(name, self._column(name))
+        return _distinct_labels(name, self._column(name))
 
     def drop(self, names: Collection[str]) -> Table:
         """The table without some columns.
@@ -247,56 +247,35 @@ def label_texts(name: str, values: Any) -> np.ndarray:
     -------
     array of str or None
     """
-    names, places = distinct_labels(name, values)
+    names, places = _distinct_labels(name, values)
     return text_column(names)[places]
 
 
-def distinct_labels(name: str, values: Any) -> tuple[list[str | None], IntArray]:
-    """The different class labels of a column, and the position of each row's.
+def _distinct_labels(name: str, values: Any) -> tuple[list[str | None], IntArray]:
+    if _is_arrow_column(values):
+        from quadric.tables._arrow import distinct_values, exact_values
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    values : array of numpy or Arrow, or sequence
-
-    Returns
-    -------
-    list of str or None, and array of shape (m,)
-    """
-    distinct, places = _distinct_values(name, values)
-    texts = _label_texts(name, distinct)
+        distinct, places = distinct_values(values)
+        items = exact_values(distinct)
+    else:
+        distinct, places = _distinct_values(_one_dimension(name, values))
+        items = distinct.tolist() if distinct.dtype.kind in "iuO" else []  # whole numbers that float64 need not hold
+    column = as_column(name, distinct)
+    if column.dtype.kind == "M":
+        raise ValueError(f"column {quoted(name)} holds dates: a classifier needs classes")
+    items = [None if is_missing(value) or _is_blank(value) else value for value in items or column.tolist()]
+    texts = [item if item is None or isinstance(item, str) else number_text(item) for item in items]
     position = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     return list(position), np.array([position[text] for text in texts], dtype=np.intp)[places]
 
 
-def _distinct_values(name: str, values: Any) -> tuple[Any, IntArray]:
-    if _is_arrow_column(values):
-        from quadric.tables._arrow import distinct_values
-
-        return distinct_values(values)
-    array = _one_dimension(name, values)
+def _distinct_values(array: np.ndarray) -> tuple[np.ndarray, IntArray]:
     if array.dtype.kind == "O":
         distinct, places = _distinct_objects(array)
         return text_column(distinct), places
     if np.ma.isMaskedArray(array) or array.dtype.kind == "T":
         return array, np.arange(len(array))
     return np.unique(array, return_inverse=True)
-
-
-def _label_texts(name: str, values: Any) -> list[str | None]:
-    column = as_column(name, values)
-    if column.dtype.kind == "M":
-        raise ValueError(f"column {quoted(name)} holds dates: a classifier needs classes")
-    items = column.tolist()
-    if _is_arrow_column(values):
-        from quadric.tables._arrow import exact_values
-
-        items = exact_values(values) or items
-    elif (array := _one_dimension(name, values)).dtype.kind in "iuO":
-        items = array.tolist()
-    texts = [None if is_missing(value) else value if isinstance(value, str) else number_text(value) for value in items]
-    return [None if _is_blank(text) else text for text in texts]
 
 
 def _is_blank(value: Any) -> bool:

@@ -16,9 +16,11 @@ from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import part
 from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, class_totals
+from quadric.samples.target import Target
 from quadric.samples.units import Units
 from quadric.tables import Table
-from quadric.tables.parts import TableParts, TableSource
+from quadric.tables.coded import TableSource
+from quadric.tables.parts import TableParts
 from quadric.tables.reading import digest_of
 from quadric.types import FloatArray
 from quadric.workflow.scoring import TableModel
@@ -99,17 +101,17 @@ def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judg
                 f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
             )
         with part(0.0, 0.2):
-            rows = source.total(Together(class_totals, ranges))
+            totals, found = source.total(Together((class_totals, ranges))).parts
         with part(0.2, 1.0):
-            certificates = certify_passes(model.saved.model, source, rows.first.class_weights)
-        return Judged(certificates, rows.second.is_constant(), rows.first.n_rows, digest, is_proved=False)
+            certificates = certify_passes(model.saved.model, source, totals.parts[0])
+        return Judged(certificates, found.is_constant(), totals.parts[1], digest, is_proved=False)
     about = tuple(map(str, view.names)), str(model.saved.target), tuple(view.classes.tolist())
     moments = BatchMoments(*about, (plain.low, plain.high), view.question("class_weight") is not None, plain)
     with part(0.0, 0.8):
-        found = source.total(Together(moments, ranges))
+        sums, found = source.total(Together((moments, ranges))).parts
     with part(0.8, 1.0):
-        certificates = certify_sums(model.saved.model, found.first, **limits)
-    return Judged(certificates, found.second.is_constant(), found.first.n_rows, digest)
+        certificates = certify_sums(model.saved.model, sums, **limits)
+    return Judged(certificates, found.is_constant(), sums.n_rows, digest)
 
 
 def needs_rows(model: TableModel) -> bool:
@@ -132,7 +134,8 @@ def _fitted_rows(table: Table, model: TableModel) -> SampleBatch:
     rows, y = model.labelled(table)
     X = view.fitted(model.inputs(rows)) if len(rows) else np.empty((0, view.n_features))
     ids = np.arange(len(rows)) + table.first_row
-    return SampleBatch(X, positions_in(view.classes, y), np.ones(len(rows)), np.ones(len(view.classes)), ids)
+    target = Target(positions_in(view.classes, y), np.ones(len(view.classes)))
+    return SampleBatch(X, target, np.ones(len(rows)), ids)
 
 
 @dataclass(frozen=True, eq=False)

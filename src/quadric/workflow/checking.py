@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import listed, warn_user
+from quadric.errors import MOST_LISTED, listed, warn_user
 from quadric.samples.random_rows import drawn_rows
 from quadric.tables import Table, TableStream
 from quadric.tables.parts import TableParts, gathered
@@ -183,10 +183,12 @@ def settled(check: TableCheck, options: TrainingOptions, target: str, columns: S
     apart = left_out(check, options)
     rest = [name for name in columns if name not in (target, options.groups, *options.ignore, *apart)]
     if apart and not rest:
+        first = next(each.remedies for each in check.findings if each.left_out and each.columns[0] == apart[0])
+        usable = {option: value for option, value in first.items() if option != "ignore"}
         raise OptionError(
-            f"every column besides the target is an identifier or empty ({listed([quoted(name) for name in apart])}): "
-            "add columns that say something about the rows, or keep one of these",
-            keep=apart[0],
+            f"every column besides the target is left out ({listed([quoted(name) for name in apart])}): "
+            f"add columns that say something about the rows{', or use one of these' if usable else ''}",
+            **usable,
         )
     for finding in check.findings:
         name = finding.columns[0] if finding.columns else ""
@@ -196,6 +198,11 @@ def settled(check: TableCheck, options: TrainingOptions, target: str, columns: S
             is_last = finding.kind in LEAKS and rest == [name]
             more = "; no other column is left: add columns that are known before the target is" if is_last else ""
             warn_user(TableWarning(f"{finding}{more}", {} if is_last else finding.remedies))
+    pairs = [each.columns for each in check.findings if each.kind == "equal" and set(each.columns).issubset(rest)]
+    if pairs:
+        same = listed([f"{quoted(first)} and {quoted(second)}" for first, second in pairs])
+        copies = tuple(second for _, second in pairs[:MOST_LISTED])
+        warn_user(TableWarning(f"columns say the same: {same}; leave one of each out", {"ignore": copies}))
     dates, texts = (tuple(f.columns[0] for f in check.findings if f.kind == kind and f.columns[0] in rest) for kind in TIMES)
     ignore = (*options.ignore, *apart)
     return replace(options, ignore=ignore, dates=(*options.dates, *dates), texts=(*options.texts, *texts))

@@ -19,14 +19,12 @@ from quadric.progress import advance, part
 from quadric.tables import Table
 from quadric.tables.parts import TableParts
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.cv_summary import standard_error
+from quadric.workflow.cv_summary import CLEAR, standard_error
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, prepare, recoded
 from quadric.workflow.training import choose, fitted_classifier, folds_of, scales_as_prepared
 
 SURFACE = "sparse quadratic"
-# Standard errors of the paired differences from which a difference is called clear
-CLEAR = 2.0
 MEASURES = ("accuracy", "auc", "log_loss")
 
 

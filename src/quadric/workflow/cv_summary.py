@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from quadric.estimators import SparseQuadraticSVCCV
-from quadric.estimators.choosing import Family, suitable_rule
+from quadric.estimators.choosing import Family, Margin, suitable_rule
 from quadric.estimators.constraints import LINEAR
 from quadric.samples.random_rows import drawn_rows
 from quadric.types import FloatArray, IntArray
@@ -25,6 +26,8 @@ from quadric.workflow.scorers import measure_named
 STRENGTHS = (0.01, 0.1, 1.0, 10.0)
 # Rows that are fitted and scored; of larger tables, a random sample
 MOST_ROWS = 20_000
+# Standard errors of paired differences from which a difference is called clear
+CLEAR = 2.0
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,8 @@ def _measured(model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[t
     measures = []
     for train, test in folds:
         chances = model.fit(X[train], codes[train]).predict_proba(X[test])
-        loss = -np.log(np.maximum(chances[np.arange(len(test)), codes[test]], np.finfo(float).eps))
         area = roc_auc_score(codes[test], chances[:, 1]) if chances.shape[1] == 2 else np.nan
-        measures.append((float(np.mean(chances.argmax(axis=1) == codes[test])), float(loss.mean()), area))
+        measures.append((float(np.mean(chances.argmax(axis=1) == codes[test])), _log_loss(chances, codes[test]), area))
     accuracy, log_loss, auc = np.mean(measures, axis=0).tolist()
     return PlainModel(accuracy, log_loss, None if np.isnan(auc) else auc)
 
@@ -95,6 +97,11 @@ class Figure:
 
     mean: float
     error: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is more than two standard errors away from zero."""
+        return abs(self.mean) > CLEAR * self.error
 
     @staticmethod
     def of(values: FloatArray) -> Figure:
@@ -136,8 +143,8 @@ class CrossValidated:
         Of the model's own labels, its calibration and cut-off included, on rows left out.
     auc : Figure or None
         Of two classes; None for more.
-    log_loss : Figure
-        Of probabilities by the loss, or by sigmoids of the other folds, weighted as the loss is.
+    log_loss : Figure or None
+        Of the probabilities that the model's own calibration gives rows left out; None without one.
     scoring : str
         What the choice was made by.
     rule : "best", "1se" or float
@@ -155,7 +162,7 @@ class CrossValidated:
     folds: int
     accuracy: Figure
     auc: Figure | None
-    log_loss: Figure
+    log_loss: Figure | None
     scoring: str
     rule: str | float | None
     chosen: Cell
@@ -177,9 +184,8 @@ def cross_validated(
     search: SparseQuadraticSVCCV,
     scoring: str,
     codes: IntArray,
-    weight: FloatArray,
     folds: list[IntArray],
-    decide: Callable[[FloatArray], IntArray],
+    decide: Callable[[FloatArray], tuple[IntArray, FloatArray | None]],
 ) -> CrossValidated:
     """Measure a model by the decision values that its cross-validation had for rows left out.
 
@@ -189,12 +195,10 @@ def cross_validated(
     scoring : str
     codes : array of shape (m,)
         Positions of the rows' classes.
-    weight : array of shape (m,)
-        Of the rows in the loss.
     folds : list of arrays
         Rows that each fold left out.
     decide : callable
-        From decision values to codes, as the model decides.
+        From decision values to codes, as the model decides, and to its probabilities, if any.
 
     Returns
     -------
@@ -202,35 +206,35 @@ def cross_validated(
     """
     decision = search.oof_decision_
     folds = [rows for rows in folds if np.isfinite(decision[rows]).all()]  # a time limit may have kept some from the end
-    right = decide(decision) == codes
+    labels, chances = decide(decision)
     cells = _tried_cells(search, scoring)
     chosen = next(cell for cell in cells if (cell.loss, cell.k, cell.C) == (search.best_loss_, search.best_k_, search.best_C_))
     others = [cell for cell in cells if cell.loss != chosen.loss] or [cell for cell in cells if cell != chosen]
     sign, margin = measure_named(scoring).sign, search.terms_margin_
-    auc, log_loss = None, chosen.score
+    auc = None
     two_sided = [rows for rows in folds if len(np.unique(codes[rows])) == 2]  # groups may leave a fold with one class
     if decision.ndim == 1 and two_sided:
         auc = Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in two_sided]))
-    if scoring != "log_loss":
-        log_loss = Figure.of(np.array([_log_loss(search.oof_proba_[rows], codes[rows], weight[rows]) for rows in folds]))
     return CrossValidated(
         folds=len(folds),
-        accuracy=Figure.of(np.array([right[rows].mean() for rows in folds])),
+        accuracy=Figure.of(np.array([np.mean(labels[rows] == codes[rows]) for rows in folds])),
         auc=auc,
-        log_loss=log_loss,
+        log_loss=None if chances is None else Figure.of(np.array([_log_loss(chances[rows], codes[rows]) for rows in folds])),
         scoring=scoring,
         rule=suitable_rule(search.rule, {Family(grid.terms, grid.loss): grid.scores for grid in grids_of(search)}),
         chosen=chosen,
         runner_up=max(others, key=lambda cell: sign * cell.score.mean, default=None),
-        products=None
-        if margin is None
-        else Figure(sign * (margin.mean if margin.other == LINEAR else -margin.mean), margin.error),
+        products=None if margin is None else _of_products(margin, sign),
     )
 
 
-def _log_loss(chances: FloatArray, codes: IntArray, weight: FloatArray) -> float:
-    loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
-    return float(np.average(loss, weights=weight))
+def _of_products(margin: Margin, sign: float) -> Figure:
+    mean = sign * (margin.mean if margin.other == LINEAR else -margin.mean)
+    return Figure(mean, 0.0 if isnan(margin.error) else margin.error)  # after a time limit the margin may be of one fold
+
+
+def _log_loss(chances: FloatArray, codes: IntArray) -> float:
+    return float(-np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps)).mean())
 
 
 def _tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:

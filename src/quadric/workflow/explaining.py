@@ -16,12 +16,12 @@ import numpy as np
 
 from quadric.errors import ParameterError, unknown_names
 from quadric.explain import ReasonCodes, reason_codes, recourse
-from quadric.explain._request import SeenValues
+from quadric.explain._request import limits_of_row, seen_limits
 from quadric.fitted import FittedModel
 from quadric.progress import counted
 from quadric.tables import Table
+from quadric.tables.coded import complete
 from quadric.tables.dates import date_text, dates_after
-from quadric.tables.parts import complete
 from quadric.tables.table import is_missing, number_text
 from quadric.workflow.scoring import Scores, TableModel
 
@@ -74,7 +74,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a column adds to the score towards the wanted class, compared with the reference."""
+    """What a column adds to the score of the target, compared with the reference."""
 
     column: str
     value: str
@@ -105,11 +105,12 @@ class Explanation:
     probability : float or None
         Of the positive class, or of the label where there are more than two.
     target : str
-        The wanted class; where there is none, the one that reasons count against.
+        The class that people want; where nobody named one, the positive one of two, which reasons then speak for, or the next
+        likeliest one of more, which reasons count against.
     reasons : tuple of Reason
         Worst first.
     contributions : tuple of Contribution
-        Of all columns that matter, worst first; they sum to the difference in score from the reference.
+        Of all columns that matter, those with reasons first; they sum to the difference from the reference.
     changes : tuple of Change
         The smallest change that reaches the target; empty if the row is there already, or if no change was found.
     distance : float or None
@@ -123,7 +124,7 @@ class Explanation:
     wanted : bool
         Whether the target is a class that people want; only then there are changes.
     speaks_for : str or None
-        The class that reasons speak for, of two where none is wanted.
+        The target where reasons speak for it.
     """
 
     row: int
@@ -361,32 +362,31 @@ class _Explainer:
         }
 
     @cached_property
-    def seen(self) -> SeenValues:
-        return SeenValues.of(self.fitted, self.population, self.fitted.reported(self.population))
+    def seen(self) -> dict[str, Any]:
+        return seen_limits(self.fitted, self.population)
 
     def explanation(self, i: int, row: int) -> Explanation:
         scores, target, names = self.scores, self.targets[i], self.model.class_names
         code, is_binary, answers = int(scores.codes[i]), scores.decision.ndim == 1, self.answers[target]
+        speaks_for = names[1] if self.wanted is None and is_binary else None  # what costs the other class points
         reasons = zip(answers.columns[i], answers.points[i].tolist(), answers.texts[i], strict=False)  # points end in NaN
         return Explanation(
             row=row,
             score=float(scores.decision[i] if is_binary else scores.decision[i, code]),
             label=names[code],
             probability=None if scores.probabilities is None else float(scores.probabilities[i, 1 if is_binary else code]),
-            target=names[target],
+            target=speaks_for or names[target],
             reasons=tuple(Reason(*reason) for reason in reasons),
-            contributions=self._contributions(answers, i),
+            contributions=self._contributions(answers, i, 1.0 if speaks_for is None else -1.0),
             **self._change(self.rows[[i]], target),
             wanted=self.wanted is not None,
-            speaks_for=names[1] if self.wanted is None and is_binary else None,
+            speaks_for=speaks_for,
         )
 
-    def _contributions(self, answers: ReasonCodes, i: int) -> tuple[Contribution, ...]:
-        points = answers.contributions[i]
+    def _contributions(self, answers: ReasonCodes, i: int, sign: float) -> tuple[Contribution, ...]:
+        points, names = answers.contributions[i], answers.names
         order = [j for j in np.argsort(points, kind="stable") if abs(points[j]) > 0.0]  # NaN where there is no reference
-        return tuple(
-            Contribution(answers.names[j], cell_text(self.rows[answers.names[j]].tolist()[i]), float(points[j])) for j in order
-        )
+        return tuple(Contribution(names[j], cell_text(self.rows[names[j]].tolist()[i]), sign * float(points[j])) for j in order)
 
     def _value(self, feature: int, value: float) -> float | str:
         origin = self.fitted.inputs[self.fitted.blocks[feature]].origin
@@ -400,7 +400,7 @@ class _Explainer:
         if self.fitted.border is None:
             return {**nothing, "proved": True, "message": NEVER}
         before, options = self.fitted.reported(row), self.options
-        limits = self.seen.limits(row, before[0])
+        limits = limits_of_row(self.fitted, self.seen, row, before[0])
         limits["frozen"] += options.frozen
         found = recourse(
             self.model.saved.model,

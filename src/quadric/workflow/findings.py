@@ -240,7 +240,8 @@ def _dates_and_notations(view: TableView) -> Iterator[Finding]:
         yield Finding("ambiguous dates", (name,), words, remedies={"ignore": name})
     for name, error in view.suspicions.items():
         if name not in view.identifiers:
-            yield Finding("notation", (name,), str(error).replace(repr(name), quoted(name), 1), remedies=error.remedies)
+            words = str(error).replace(repr(name), quoted(name), 1)
+            yield Finding("notation", (name,), words, left_out=True, remedies=error.remedies)
 
 
 def _is_date(column: ColumnProfile) -> bool:

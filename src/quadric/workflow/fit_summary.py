@@ -125,7 +125,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
         "accuracy": _accuracy(trained),
         "AUC": None if found is None or found.auc is None else f"{_figure(found.auc, 'roc_auc')} out of fold",
         "beside it": _beside(trained),
-        "log-loss": None if found is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
+        "log-loss": None if found is None or found.log_loss is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
         "terms": _terms(trained),
         "chosen": _chosen(trained),
         "runner-up": _runner_up(trained),
@@ -141,11 +141,10 @@ def _goodness(trained: Trained) -> str:
     found = trained.cross_validation
     if found is None:
         return f"accuracy {percent(trained.accuracy)} on the training rows"
-    area = "" if found.auc is None else f"AUC {_figure(found.auc, 'roc_auc')}, "
-    return (
-        f"{area}log-loss {_figure(found.log_loss, 'log_loss')}, accuracy {_figure(found.accuracy, 'accuracy')} out of fold "
-        f"({found.folds} folds)"
-    )
+    names = {"auc": "roc_auc", "log_loss": "log_loss", "accuracy": "accuracy"}
+    figures = {scoring: figure for name, scoring in names.items() if (figure := getattr(found, name)) is not None}
+    measures = ", ".join(f"{measure_named(scoring).words} {_figure(figure, scoring)}" for scoring, figure in figures.items())
+    return f"{measures} out of fold ({found.folds} folds)"
 
 
 def _beside(trained: Trained) -> str | None:
@@ -245,7 +244,7 @@ def _chosen(trained: Trained) -> str | None:
     rule = f", the fewest terms within {slack} of the best" if free["k"] and found.rule != "best" else ""
     measure = measure_named(found.scoring)
     text = f"{listed} by cross-validated {measure.words}{rule}"
-    if found.scoring != "log_loss":  # which has a line of its own
+    if found.scoring != "log_loss":  # another one, of the probabilities of the model, is told above
         text += f"; scored {_figure(found.chosen.score, found.scoring)}"
     if measure.is_share and not _labels_as_chosen(trained):
         # the model's own labels, whose accuracy is told above, follow the calibration, which comes after the choice
@@ -255,6 +254,7 @@ def _chosen(trained: Trained) -> str | None:
     factor, digits, unit = (100, 1, " points") if measure.is_share else (1, 4, "")
     change = f"{factor * found.products.mean:+.{digits}f} ± {factor * found.products.error:.{digits}f}{unit}"
     helped = "helped" if found.chosen.terms != "linear" else "did not help"
+    helped = helped if found.products.is_clear else "make no difference beyond noise"
     return f"{text}; products {helped}: {measure.words} {change}"
 
 
@@ -262,7 +262,8 @@ def _runner_up(trained: Trained) -> str | None:
     found = trained.cross_validation
     if found is None or (cell := found.runner_up) is None:
         return None
-    return f"loss {cell.loss}, k = {cell.k}, C = {cell.C:g}; scored {_figure(cell.score, found.scoring)}"
+    scores = [_figure(each.score, found.scoring) for each in (cell, found.chosen)]
+    return f"loss {cell.loss}, k = {cell.k}, C = {cell.C:g}; scored {scores[0]}, the chosen one {scores[1]}"
 
 
 def _excluded(trained: Trained) -> str:

@@ -75,8 +75,8 @@ class TrainingOptions:
     missing_texts : tuple of str
         Texts in columns to learn from that mean a missing value, besides blank ones: those that the table was read with.
     date_forms : mapping
-        How dates in columns of texts are written, as in ``read_table``; by default found in the table. New rows are read the
-        same way.
+        How dates and numbers in columns of texts are written, as in ``read_table``; by default found in the table. New rows
+        are read the same way.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"auto", "sigmoid", "isotonic"} or None
         Whether, and how, scores become probabilities, as in CalibratedModel.

@@ -22,12 +22,14 @@ from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder, TableStream
-from quadric.tables.dates import find_date_forms
+from quadric.tables.coded import LabelledColumns, coded_source, learn_table
+from quadric.tables.dates import FORMS
 from quadric.tables.encoder import coding_of, redundant_pairs
-from quadric.tables.parts import CodedRows, LabelledColumns, TableParts, as_parts, learn_table
+from quadric.tables.forms import find_forms
+from quadric.tables.parts import TableParts, as_parts
 from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.checking import TableCheck, check_parts, settled
+from quadric.workflow.checking import TableCheck, TableWarning, check_parts, settled
 from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -173,7 +175,7 @@ def prepare(table: Table | TableParts, target: str, options: TrainingOptions) ->
 
 
 def with_date_forms(parts: TableParts, target: str, options: TrainingOptions) -> tuple[TableParts, Mapping[str, str]]:
-    """A table whose dates are all written as we do, with a remark on those that were not.
+    """A table whose dates and numbers are all written as we do, with a remark on those that were not.
 
     Parameters
     ----------
@@ -192,10 +194,18 @@ def with_date_forms(parts: TableParts, target: str, options: TrainingOptions) ->
     forms = options.date_forms
     if not forms:
         unused = {target, options.groups, *options.texts, *options.ignore}
-        forms = find_date_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
+        forms = find_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
         for name, form in forms.items():
-            warn_user(f"column {quoted(name)} holds dates, read as {form}")
+            warn_user(_read_as(name, form))
     return parts.with_dates(forms), forms
+
+
+def _read_as(name: str, form: str) -> TableWarning:
+    if form in FORMS:
+        return TableWarning(f"column {quoted(name)} holds dates, read as {form}", {})
+    words = f"column {quoted(name)} is read as numbers written like {quoted(form)}: say so if it is something else"
+    marks = {"decimal": ","} if form == "1,234.5" else {}
+    return TableWarning(words, {**marks, "texts": name})
 
 
 def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
@@ -234,9 +244,12 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     if 0 in counts:
         lost = f"no row of class {names[counts.index(0)]!r} is left"
         raise ParameterError(f"without the rows that have missing values {lost}: keep these rows", missing="impute")
-    if all(facts.is_constant(imputed=options.missing == "impute") for facts in learned.facts):
-        raise ValueError("all columns are constant: there is nothing to learn from")
     encoder = _new_encoder(options).fit_facts(learned.facts)
+    columns_and_facts = zip(encoder.inputs_, learned.facts, strict=True)
+    if all(facts.is_constant(imputed=not column.indicator) for column, facts in columns_and_facts):
+        keep = {"rare": "keep"} if learned.missing and options.missing == "indicator" else {}
+        few = "; values are missing in too few rows for a flag" if keep else ""
+        raise ParameterError(f"all columns are constant: there is nothing to learn from{few}", **keep)
     check_features(encoder, names, 1)
     # an array makes all texts as wide as the longest, so long names are not labels
     labels = typed_labels(names)
@@ -257,7 +270,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         date_forms=date_forms,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
-    source = CodedRows(columns, encoder, names, options.missing == "drop").of(parts, learned.class_counts)
+    source = coded_source(parts, columns, encoder, names, learned.class_counts, drops=options.missing == "drop")
     return Stream(source, tuple(data.feature_names), target, labels, options.seed, options.groups is not None), data
 
 
@@ -288,7 +301,7 @@ def with_rows(data: PreparedData, rows: SampleBatch, options: TrainingOptions, *
     data = replace(
         data,
         X=rows.X,
-        codes=rows.codes,
+        codes=rows.target.codes,
         limits=replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=limits.n_rare + len(thin)),
         groups=groups,
         is_sampled=by_passes,

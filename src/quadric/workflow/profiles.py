@@ -24,7 +24,7 @@ CERTAIN, LIKELY = 12.0, 3.0
 # What is said of whole numbers in no order. Ranks are like that, too: where there are several such columns, they are ranks
 DENSE = "has a different whole number in every row, out of few, as identifiers have"
 # Words that make a name that of an identifier, wherever they stand
-ID_WORDS = frozenset(["id", "ids", "uuid", "guid", "rowid", "rownames", "rownum", "identifier", "unnamed"])
+ID_WORDS = frozenset(["id", "ids", "pid", "uid", "uuid", "guid", "rowid", "rownames", "rownum", "identifier", "unnamed"])
 # The same as the last word: customer_no, but not no_of_children
 LAST_WORDS = frozenset(["key", "no", "nr", "nro", "num", "number", "nummer", "serial"])
 # Words of which a name of nothing else is one of rows: index, row, record_index
@@ -32,7 +32,7 @@ ROW_WORDS = frozenset(["row", "rows", "record", "obs", "observation", "case", "i
 # One word that is two: custid, Kundennummer
 JOINED = re.compile(
     r"(acc(oun)?t|case|client|cust(omer)?|emp(loyee)?|loan|member|order|passenger|patient|person|policy|record|row|student|"
-    r"subject|trans(action)?|user)(id|key|no|nr|num)|.*n(umber|ummer)"
+    r"subject|trans(action)?|user)(id|key|no|nr|num)|.*n(umber|ummer)|[pu]?id(no|nr|num)"
 )
 # Words of names of times and ranks, which count up like row numbers but mean something
 COUNTING_WORDS = frozenset(

@@ -16,9 +16,9 @@ from quadric.estimators.base import first_overflow
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import InputColumn, Table
-from quadric.tables.dates import with_iso_dates
+from quadric.tables.coded import complete
+from quadric.tables.forms import with_forms
 from quadric.tables.inputs import cells_like, missing_cells
-from quadric.tables.parts import complete
 from quadric.tables.table import number_text
 from quadric.tables.targets import class_position, labelled_rows, refuse_missing_labels
 from quadric.types import FloatArray, IntArray
@@ -107,7 +107,7 @@ class TableModel:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             recorded["missing"] = None
         plain = {name: value for name, value in recorded.items() if isinstance(value, list | str)}
-        return plain | {"date_forms": self.saved.date_forms}
+        return plain | {"date_forms": self.saved.forms}
 
     @property
     def frozen(self) -> tuple[str, ...]:
@@ -156,7 +156,7 @@ class TableModel:
         -------
         Table
         """
-        rows = self.view.rows(with_iso_dates(table, self.saved.date_forms), self.view.needed if only_needed else None)
+        rows = self.view.rows(with_forms(table, self.saved.forms), self.view.needed if only_needed else None)
         return rows.drop([name for name in rows if name not in self.input_names])
 
     def scores(self, table: Table) -> Scores:
@@ -353,13 +353,9 @@ class Surprises:
                 missing[column.name] = int(absent.sum())
             if column.type == "category":
                 cells, levels = cells_like(values, column.categories), {None, *column.categories}
-                present = (
-                    str(cell) for cell, is_absent in zip(cells, absent, strict=True) if not is_absent and cell not in levels
-                )
-                new = Counter(text for text in present if text.lower() != column.other)  # a level can be called so
-                if new:
-                    unknown[column.name] = new
-        return Surprises(missing, unknown)
+                pairs = zip(cells, absent, strict=True)
+                unknown[column.name] = Counter(str(cell) for cell, is_none in pairs if not is_none and cell not in levels)
+        return Surprises(missing, {name: levels for name, levels in unknown.items() if levels})
 
     def words(self, view: FittedModel) -> Iterator[str]:
         """A sentence for each column.

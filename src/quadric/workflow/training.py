@@ -23,9 +23,8 @@ from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadratic
 from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
-from quadric.fitted.decisions import FAR
+from quadric.fitted.model import FAR
 from quadric.geometry.terms import term_count
-from quadric.labels import class_weights
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
@@ -284,16 +283,13 @@ def _labelled(batch: SampleBatch, model: Any, classifier: SparseQuadraticSVC, cl
     labels = model.predict(batch.X)
     alone = labels if model is classifier else classifier.predict(batch.X)
     by_model, by_surface = ((each == model.classes_[:, None]).sum(axis=1) for each in (labels, alone))
-    return Labelled(len(labels), int(np.sum(labels == classes[batch.codes])), by_model, by_surface)
+    return Labelled(len(labels), int(np.sum(labels == classes[batch.target.codes])), by_model, by_surface)
 
 
 def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:
     tests = [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
-    view, codes = fitted_model(model), data.codes
-    weights: Any = data.class_weight(options.class_weight)
-    weight = class_weights(weights, view.classes, codes, np.ones(len(codes)))[codes]
-    found = cross_validated(search, options.scoring, codes, weight, tests, lambda decision: view.decided(decision)[0])
-    return replace(found, plain=plain_logistic(data.X, codes, tests))
+    found = cross_validated(search, options.scoring, data.codes, tests, fitted_model(model).decided)
+    return replace(found, plain=plain_logistic(data.X, data.codes, tests))
 
 
 @scales_as_prepared()

@@ -5,10 +5,11 @@ from functools import partial
 from quadric.losses.base import Loss
 from quadric.losses.dual import DualBounds
 from quadric.losses.hinge.judge import HingeJudge
-from quadric.losses.hinge.problem import HingeData, HingeProblem
+from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.step import HingeStep
 from quadric.losses.hinge.streamed import HingeStream
 from quadric.losses.ranked import RankedExplorer
+from quadric.losses.rows_data import rows_data
 
 LOSS = Loss(
     name="hinge",
@@ -20,7 +21,7 @@ LOSS = Loss(
     restarts=0,
     default_Cs=(8.0, 64.0, 512.0, 4096.0),  # at C = 1 its surfaces are far too flat
     screen="least_squares",
-    data=HingeData,
+    data=partial(rows_data, HingeProblem),
     step=HingeStep,
     explorer=RankedExplorer,
     bounds=DualBounds,

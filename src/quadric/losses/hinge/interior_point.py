@@ -84,6 +84,11 @@ class InteriorPoint:
     def _gap(self) -> float:
         return float(self.alpha @ self.t + self.beta @ self.x)
 
+    @property
+    def mu(self) -> float:
+        """Where the iterate is on the central path."""
+        return self._gap() / (2 * len(self.t))
+
     def _gradient(self, alpha: FloatArray) -> FloatArray:
         gradient = -self.qp.g - (self.qp.y * alpha) @ self.qp.A
         gradient[:-1] += self.qp.P @ self.w[:-1]
@@ -101,7 +106,7 @@ class InteriorPoint:
         factor, failed = dpotrf(self._normal_matrix(theta), lower=0, clean=0, overwrite_a=1)
         if failed:
             return False
-        mu = self._gap() / (2 * len(t))
+        mu = self.mu
         predictor = self._direction(factor, theta, alpha * t, beta * x)
         length = self._max_step(predictor)
         after = (alpha + length * predictor.alpha) @ (t + length * predictor.t)

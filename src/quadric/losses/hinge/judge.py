@@ -12,13 +12,13 @@ shortfall t_i = 1 - y_i f(x_i) of the surface, F is above that bound by a sum of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from quadric.geometry.duality import CLOSE, EnergyGap, Margins, Residuals
+from quadric.geometry.duality import CLOSE, EnergyGap, LossJudge, Margins, Residuals, smallest_gap
 from quadric.geometry.lifting import as_dense, lift
 
 # |1 - y f| up to which a sample's multiplier may lie between its bounds; the band with the smaller residual counts
@@ -30,7 +30,7 @@ SETTLED = 1e-8  # share of F: no better multipliers are looked for where the gap
 Weighing: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
-class HingeJudge:
+class HingeJudge(LossJudge):
     """Any admissible multipliers are a proof, so the best that a few bands find count."""
 
     def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray, loss_weight: np.ndarray, C: float) -> None:
@@ -58,11 +58,8 @@ class HingeJudge:
     def decrease(self, terms: np.ndarray) -> float:
         """The duality gap (5.8) at the best multipliers that a few attempts find."""
         at = self._residuals
-        gap = EnergyGap.of(at, terms, self._y)
-        if gap is None:
-            return np.inf
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
-        return gap.smallest(self._attempts(terms, gap), self._slack, settled)
+        return smallest_gap(at, terms, self._y, partial(self._attempts, terms), self._slack, settled)
 
     def _slack(self, multipliers: np.ndarray) -> float:
         """The samples' part of the gap, with room for the errors of the margins."""

@@ -9,6 +9,8 @@ from quadric.losses.hinge.qp import HingeQP, evenly_balanced
 from quadric.losses.hinge.split import GROUPS, Split
 from quadric.types import FloatArray, IntArray
 
+MOST_COMPARED = 10_000  # rows
+
 
 class NearProblem:
     """Near rows and collapsed rows, on any terms.
@@ -22,10 +24,10 @@ class NearProblem:
     def __init__(self, split: Split, C: float) -> None:
         rows, live = split.near.rows(), split.far[:, 0] > 0.0
         weight, sums = split.far[live, 0], split.far[live, 1:]
-        self._X, self._middle = rows.X, split.middle
+        self._X, y, near_weight, self._middle = *_distinct(rows.X, rows.y, np.abs(rows.weight)), split.middle
         self._far = adjoint_about(sums, split.middle) / weight[:, None]
-        self.y = np.concatenate([rows.y, np.array([label for label, _ in GROUPS])[live]])
-        self.upper = C * np.concatenate([np.abs(rows.weight), weight])
+        self.y = np.concatenate([y, np.array([label for label, _ in GROUPS])[live]])
+        self.upper = C * np.concatenate([near_weight, weight])
 
     def rows(self, terms: IntArray) -> FloatArray:
         """[r(x) - r(middle), 1] on some terms."""
@@ -52,3 +54,15 @@ class NearProblem:
         used = np.flatnonzero(signed[:n_near])
         near = lift_adjoint(self._X[used] - self._middle, signed[used])
         return float(alpha.sum()), adjoint_about(near, self._middle) + signed[n_near:] @ self._far
+
+
+def _distinct(X: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Equal rows as one that weighs as much, where they are few enough to be compared."""
+    if len(y) > MOST_COMPARED:
+        return X, y, weight
+    values = np.column_stack([X, y]) + 0.0  # -0.0 becomes 0.0: rows are compared by their bits
+    bits = values.view(np.dtype((np.void, values.itemsize * values.shape[1]))).ravel()
+    _, first, group = np.unique(bits, return_index=True, return_inverse=True)
+    if len(first) == len(y):
+        return X, y, weight
+    return X[first], y[first], np.bincount(group, weights=weight).astype(float)

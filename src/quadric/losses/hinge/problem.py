@@ -11,7 +11,6 @@ import numpy as np
 
 from quadric.losses.hinge.qp import hinge_intercept
 from quadric.losses.rows import RowsProblem
-from quadric.losses.rows_data import RowsData
 from quadric.types import FloatArray
 
 BAND = 0.25  # share of the samples, those nearest to their margin, whose loss the model of exchanges takes as curved
@@ -41,12 +40,6 @@ class HingeProblem(RowsProblem):
 
     def dual_constant(self, alpha: FloatArray) -> float:
         return math.fsum(alpha.tolist())
-
-
-class HingeData(RowsData[HingeProblem]):
-    """Training data of the hinge loss."""
-
-    problem = HingeProblem
 
 
 def _quantile(values: FloatArray, weight: FloatArray, share: float) -> float:

@@ -80,7 +80,7 @@ class LossesAt:
 
     Attributes
     ----------
-    positive : int
+    surface : int
     middle : array of shape (n,)
         Where the lifting is centred.
     terms : array
@@ -88,7 +88,7 @@ class LossesAt:
     surfaces : array of shape (t, k + 1)
     """
 
-    positive: int
+    surface: int
     middle: FloatArray
     terms: IntArray
     surfaces: FloatArray
@@ -98,7 +98,7 @@ class LossesAt:
 
     def shortfalls(self, batch: SampleBatch) -> FloatArray:
         """1 - y f for each surface and row."""
-        return 1.0 - batch.signs(self.positive) * scores_of(batch.X, self.middle, self.terms, self.surfaces)
+        return 1.0 - batch.target.y(self.surface) * scores_of(batch.X, self.middle, self.terms, self.surfaces)
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class SplitAt(LossesAt):
     room: int
 
     def __call__(self, batch: SampleBatch) -> Split:  # type: ignore[override]
-        y, weight, shortfalls = batch.signs(self.positive), batch.loss_weight, self.shortfalls(batch)
+        y, weight, shortfalls = batch.target.y(self.surface), batch.loss_weight, self.shortfalls(batch)
         t, losses = shortfalls[0], np.maximum(shortfalls, 0.0) @ weight
         near = np.flatnonzero(np.abs(t) <= self.reach)
         rows = Rows(batch.X[near], y[near], np.copysign(weight[near], t[near]), np.abs(t[near]))

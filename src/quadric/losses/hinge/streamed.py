@@ -15,13 +15,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from quadric.losses.descent import Descent, energies
+from quadric.losses.hinge.entrants import Entrants
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.near_problem import NearProblem
 from quadric.losses.hinge.qp import HingeQP
 from quadric.losses.hinge.split import LossesAt, Split, SplitAt
 from quadric.losses.hinge.step import solve_hinge
 from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial, moved
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 NEAR_SHARE = 0.05  # share of the rows that the first pass keeps, or as many as the random sample has
 NEAR_ROWS = 400_000  # rows that a pass keeps, at most
@@ -37,6 +38,7 @@ class HingeStream(StreamedProblem):
     """Fits by passes, exchanges on the rows of one pass."""
 
     steepest = 1.0
+    shared = 0
     _neighbourhood: _Neighbourhood | None = None
 
     def fit(
@@ -49,7 +51,7 @@ class HingeStream(StreamedProblem):
         if self._neighbourhood is None or self._neighbourhood.fit is not fit:
             self._neighbourhood = None  # its rows need not stay while others are kept
             self._neighbourhood = _Neighbourhood(self, fit)
-        trials = [self._neighbourhood.trial(support, ceiling) for support in supports]
+        trials = self._neighbourhood.trials(supports, ceiling)
         doubtful = [i for i, trial in enumerate(trials) if trial.bound < ceiling]
         for first in range(0, len(doubtful) if self.passes.going() else 0, TOGETHER):
             chosen = doubtful[first : first + TOGETHER]
@@ -59,7 +61,7 @@ class HingeStream(StreamedProblem):
 
     def split(self, support: IntArray, surfaces: FloatArray, reach: float) -> Split:
         """A pass."""
-        return self.passes.total(SplitAt(self.positive, self.middle, self.terms[support], surfaces, reach, NEAR_ROWS))
+        return self.passes.total(SplitAt(self.survey.surface, self.middle, self.terms[support], surfaces, reach, NEAR_ROWS))
 
     def reach(self, support: IntArray, w: FloatArray) -> float:
         """Distance from the margin within which a share of the rows is, by the random ones."""
@@ -74,7 +76,7 @@ class HingeStream(StreamedProblem):
         """F at several surfaces, by one pass."""
         union = np.unique(np.concatenate([trial.support for trial in trials]))
         surfaces = np.array([moved(trial.w, trial.support, union) for trial in trials])
-        losses = self.passes.total(LossesAt(self.positive, self.middle, self.terms[union], surfaces))
+        losses = self.passes.total(LossesAt(self.survey.surface, self.middle, self.terms[union], surfaces))
         return energies(self.G_on(union), surfaces) + self.C * losses
 
 
@@ -89,7 +91,32 @@ class _Neighbourhood:
         smalls.append(NearProblem(split, stream.C))
         self._levels = [(small, small.rows(stream.terms[fit.support])) for small in smalls]
 
-    def trial(self, support: IntArray, ceiling: float) -> Trial:
+    def trials(self, supports: Sequence[IntArray], ceiling: float) -> list[Trial]:
+        """Those that drop the same term are bounded together first; what that leaves open is solved."""
+        above = self._above(supports, ceiling) if ceiling < np.inf else np.zeros(len(supports), dtype=bool)
+        start, own = self.fit.w, self.fit.support
+        return [
+            Trial(support, moved(start, own, support), ceiling, np.inf) if is_above else self._trial(support, ceiling)
+            for support, is_above in zip(supports, above, strict=True)
+        ]
+
+    def _above(self, supports: Sequence[IntArray], ceiling: float) -> BoolArray:
+        """Which supports are proved not to be below a ceiling, by the fewest rows."""
+        groups: dict[bytes, list[tuple[int, int]]] = {}  # by the terms that they share: which ones, and what they have besides
+        for i, support in enumerate(supports):
+            new = np.setdiff1d(support, self.fit.support)
+            if len(new):
+                groups.setdefault(np.setdiff1d(support, new[-1:]).tobytes(), []).append((i, int(new[-1])))
+        above, (small, A), stream = np.zeros(len(supports), dtype=bool), self._levels[0], self.stream
+        for key, members in groups.items():
+            shared, (places, new) = np.frombuffer(key, dtype=np.intp), np.array(members).T
+            qp = small.qp(self._rows(small, A, shared), stream.G_on(shared))
+            columns = small.rows(stream.terms[new])[:, :-1]
+            entrants = Entrants(qp, columns, stream.G[np.ix_(shared, new)], np.diag(stream.G)[new])
+            above[places] = entrants.above(moved(self.fit.w, self.fit.support, shared), ceiling)
+        return above
+
+    def _trial(self, support: IntArray, ceiling: float) -> Trial:
         """A support on few rows and, where that leaves it open, on more."""
         w, bound = moved(self.fit.w, self.fit.support, support), -np.inf
         for number, (small, A) in enumerate(self._levels, 1):

@@ -105,12 +105,12 @@ class ScatterRows:
 
     def on_candidates(self, v: FloatArray) -> FloatArray:
         """sum_i v_i (r(x_i) - mean) on the candidates."""
-        total: FloatArray = (self.sums.sums(v) - v.sum() * self._mean)[self.terms]
-        return total
+        return np.asarray((self.sums.sums(v) - v.sum() * self._mean)[self.terms])
 
     def row(self, position: int, n_kept: int) -> FloatArray:
         """The row of one candidate; ``n_kept`` are kept at least, since making them is expensive."""
         if position not in self._rows:
+            # (8.3): the column of one term, then one product X' diag(.) X for all pairs with it
             term = self.terms[[position]]
             r = np.concatenate([rows[:, 0] for _, rows in self.sums.lifted(term)])
             self._rows[position] = self.on_candidates(self.weight * (r - self._mean[term[0]]))
@@ -129,7 +129,7 @@ class ScatterRows:
                 R *= np.sqrt(self.weight[rows, None])
                 total += gram(R)
             self._blocks[key] = total
-            while len(self._blocks) > 2:
+            while len(self._blocks) > 2:  # refit, objective and bracket ask for the same one in turn
                 self._blocks.popitem(last=False)
         return self._blocks[key]
 
@@ -137,6 +137,7 @@ class ScatterRows:
         """A row of G on the candidates, added to another vector."""
         total = np.zeros(len(self.terms)) if onto is None else onto
         positions, G = self.energy.row(int(self.terms[term]))
+        # terms of G's sparse row that are no candidates have no place among them
         places = np.minimum(np.searchsorted(self.terms, positions), len(self.terms) - 1)
         candidate = self.terms[places] == positions
         total[places[candidate]] += G[candidate]
@@ -181,5 +182,6 @@ class WideCurvature:
     def times(self, full: FloatArray) -> FloatArray:
         """Mz for a z of any number of terms, given as a vector over all terms (8.2)."""
         scores, o = self.rows.sums.scores(*to_matrix(full)), self.rows.weight
+        # the intercept is eliminated (2.1), which centres the scores
         v = o * (scores - (o @ scores) / float(o.sum()))
         return self.rows.energy.gradient(full)[self.rows.terms] + self._twice_C * self.rows.on_candidates(v)

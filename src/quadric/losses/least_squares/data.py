@@ -9,15 +9,28 @@ import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.geometry.moments import LabelledMoments
-from quadric.geometry.redundancy import redundant_of_moments
 from quadric.geometry.terms import term_count
-from quadric.losses.base import Limits, TrainingData
+from quadric.losses.base import TrainingData
 from quadric.losses.least_squares.curvature import Curvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.least_squares.wide import WideData
+from quadric.losses.supports import Candidates, Limits, candidates_of
 from quadric.losses.working_set import needs_working_set
 from quadric.samples.labelled import LabelledSamples
+from quadric.samples.sums import SummedSamples
 from quadric.types import FloatArray
+
+
+@one_blas_thread()
+def least_squares_data(samples: LabelledSamples | SummedSamples, limits: Limits) -> TrainingData:
+    """The moments of samples, unless there are so many terms that no matrix can pair them all."""
+    if isinstance(samples, SummedSamples):
+        candidates = candidates_of(samples.moments.loss, limits)
+        return LeastSquaresData(samples.moments, candidates, n_samples=samples.n_rows)
+    if needs_working_set(samples.X, limits, pairs_all_terms=True):
+        return WideData(samples, limits)
+    moments = samples.target.moments(samples.X, samples.sample_weight)
+    return LeastSquaresData(moments, candidates_of(moments.loss, limits), samples)
 
 
 class LeastSquaresData(TrainingData):
@@ -26,8 +39,7 @@ class LeastSquaresData(TrainingData):
     Parameters
     ----------
     moments : LabelledMoments
-    class_weight : array of shape (n_classes,)
-    limits : Limits
+    candidates : Candidates
     samples : LabelledSamples, optional
         What the moments are of: refits go back to them where moments have lost digits.
     n_samples : int, optional
@@ -37,8 +49,7 @@ class LeastSquaresData(TrainingData):
     def __init__(
         self,
         moments: LabelledMoments,
-        class_weight: FloatArray,
-        limits: Limits,
+        candidates: Candidates,
         samples: LabelledSamples | None = None,
         n_samples: int | None = None,
     ) -> None:
@@ -46,38 +57,22 @@ class LeastSquaresData(TrainingData):
         self._n_samples = n_samples
         weighted = moments.loss
         self._energy = moments.energy()
-        self._terms = limits.candidates(weighted.constant_terms(), lambda: redundant_of_moments(weighted))
-        self._rule = limits.rule(self._terms)
+        self._terms, self._rule = candidates.terms, candidates.rule
         self._total_weight = weighted.weight
         self._mean = weighted.mean[self._terms]
         self._scatter = weighted.scatter[np.ix_(self._terms, self._terms)]
-        self._class_weights = (moments.class_weights * class_weight).tolist()
-        self._class_means = moments.class_means[:, self._terms]
+        self._columns = moments.columns()
         self._curvatures: dict[float, Curvature] = {}
-
-    @classmethod
-    def from_samples(cls, samples: LabelledSamples, limits: Limits) -> TrainingData:
-        if needs_working_set(samples.X, limits, pairs_all_terms=True):
-            return WideData.from_samples(samples, limits)
-        with one_blas_thread():
-            moments = LabelledMoments.of(samples.X, samples.codes, samples.sample_weight, samples.class_weight)
-            return cls(moments, samples.class_weight, limits, samples)
-
-    @classmethod
-    def from_moments(
-        cls, moments: LabelledMoments, n_samples: int, class_weight: FloatArray, limits: Limits
-    ) -> LeastSquaresData:
-        return cls(moments, class_weight, limits, n_samples=n_samples)
 
     def limited(self, limits: Limits) -> LeastSquaresData:
         absent = np.ones(term_count(len(self._energy.s)), dtype=bool)
         absent[self._terms] = False
-        terms = limits.candidates(absent, lambda: absent)  # redundant ones are absent already
-        kept = np.searchsorted(self._terms, terms)
+        found = limits.candidates(absent, lambda: absent)  # redundant ones are absent already
+        kept = np.searchsorted(self._terms, found.terms)
         other, square = copy(self), np.ix_(kept, kept)
-        other._terms, other._rule = terms, limits.rule(terms)
+        other._terms, other._rule = found.terms, found.rule
         other._mean, other._scatter = self._mean[kept], self._scatter[square]
-        other._class_means, other._curvatures = self._class_means[:, kept], {}
+        other._curvatures = {}
         other.__dict__["_G"] = self._G[square]  # in place of the cached one
         return other
 
@@ -90,9 +85,8 @@ class LeastSquaresData(TrainingData):
             self._curvatures = {C: Curvature(self._G + (2.0 * C) * self._scatter, self._G)}  # one at a time: p x p each
         return self._curvatures[C]
 
-    def one_against_rest(self, positive: int, C: float, k: int) -> LeastSquaresProblem:
-        inside = self._class_weights[positive]
-        share = inside / self._total_weight
+    def problem_for(self, surface: int, C: float, k: int) -> LeastSquaresProblem:
+        column = self._columns[surface]
         return LeastSquaresProblem(
             C=C,
             k=min(k, len(self._terms)),
@@ -101,14 +95,13 @@ class LeastSquaresData(TrainingData):
             scatter_trace=float(np.trace(self._scatter)),
             rule=self._rule,
             curvature=self._curvature(C),
-            # y is 1 inside and -1 outside: mean 2 share - 1, and R~'y~ = 2 sum over the inside of (r - mean)
-            cross=2.0 * inside * (self._class_means[positive] - self._mean),
+            cross=column.cross[self._terms],
             mean=self._mean,
-            mean_y=2.0 * share - 1.0,
-            scatter_y=4.0 * self._total_weight * share * (1.0 - share),
+            mean_y=column.mean,
+            scatter_y=column.scatter,
             total_weight=self._total_weight,
             samples=self._samples,
-            positive=positive,
+            surface=surface,
             sums=self._energy,
             n_samples=self._n_samples,
         )

@@ -6,17 +6,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Exchanges, Explorer, Found, Move, Step
+from quadric.losses.base import IMPROVEMENT, Explorer, Found
 from quadric.losses.columns import MAX_KICK, compounds, resized_tableau
 from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.supports import Move, Moves
 from quadric.losses.tableau import Tableau
-from quadric.types import IntArray
+from quadric.types import FloatArray, IntArray
 
 
 class LeastSquaresExplorer(Explorer):
     """Exact moves on the p x p quadratic."""
 
-    def __init__(self, problem: LeastSquaresProblem, step: Step | None = None) -> None:
+    def __init__(self, problem: LeastSquaresProblem) -> None:
         self.rule, self.n_terms = problem.rule, problem.n_terms
         self.tableau = Tableau(problem.M, problem.q, problem.constant, problem.rule.required)
         self.n_refits = 0
@@ -42,7 +43,7 @@ class LeastSquaresExplorer(Explorer):
             self.tableau.restore(home)
             self._perturb(rng)
             start = resized_tableau(self.tableau, len(found.support), self.rule).tobytes()
-            if start in seen:
+            if start in seen:  # a descent is determined by its start: it would end where it has ended before
                 continue
             seen.add(start)
             other = self._descend(seen)
@@ -50,10 +51,10 @@ class LeastSquaresExplorer(Explorer):
                 found, home = other, self.tableau.saved()
         return found
 
-    def exchanges(self, found: Found, ceiling: float) -> Exchanges:
+    def exchanges(self, found: Found, ceiling: float) -> tuple[Moves, FloatArray]:
         self.tableau.go_to(found.support)
         moves = self.rule.moves(found.support)
-        return Exchanges(moves.out, moves.into, self.tableau.exchanges(moves))
+        return moves, self.tableau.exchanges(moves)
 
     def _descend(self, seen: set[bytes] | None = None) -> Found:
         """Best moves until none helps, or until a support in ``seen``, whose end is known, comes up again."""
@@ -77,8 +78,12 @@ class LeastSquaresExplorer(Explorer):
     def _best_move(self) -> tuple[float, Move]:
         """Change of the minimum by the best move that the rule admits, and that move."""
         moves = self.rule.moves(self.tableau.support)
-        change, (out, into) = self.tableau.best_exchange(moves)
-        best = Move((out,), (into,))
+        table = self.tableau.exchanges(moves)
+        if table.size:
+            i, j = np.unravel_index(int(np.argmin(table)), table.shape)
+            change, best = float(table[i, j]), Move((int(moves.out[i]),), (int(moves.into[j]),))
+        else:
+            change, best = np.inf, Move((), ())
         if not change < -IMPROVEMENT * abs(self.tableau.value):
             others = compounds(self.tableau, self.rule)
             for move, other in zip(others, self.tableau.changes(others).tolist(), strict=True):
@@ -98,7 +103,7 @@ class LeastSquaresExplorer(Explorer):
         for i in rng.choice(droppable, n_out, replace=False):
             tableau.drop(int(i))
         for j in rng.choice(outside, n_in, replace=False):
-            if tableau.gains()[j] > -np.inf:
+            if tableau.gains()[j] > -np.inf:  # not a combination of the support, whose pivot would be rounding (6.2)
                 tableau.add(int(j))
         support = tableau.support
         admissible = self.rule.repaired(support)

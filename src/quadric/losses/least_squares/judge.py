@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from quadric.geometry.compensated import misfits
-from quadric.geometry.duality import Residuals
+from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.lifting import column_ends, lift
 from quadric.geometry.stacked import StackedRows
 
 CANCELLED = 1e3  # size of a term, beside a margin of one, from which on the scores are computed with more digits
 
 
-class LeastSquaresJudge:
-    """All multipliers are known, and one gradient serves every set of terms."""
+class LeastSquaresJudge(LossJudge):
+    """The decrease comes from the rows themselves, without multipliers (5.5)."""
 
     def __init__(self, residuals: Residuals, scores: np.ndarray, y: np.ndarray, loss_weight: np.ndarray, C: float) -> None:
         self._residuals = residuals
@@ -24,16 +24,9 @@ class LeastSquaresJudge:
             misfit = misfits(residuals.X, live, np.append(residuals.z[live], residuals.c), y)
         self._v = 2.0 * C * loss_weight * misfit
         self._value = float(C * loss_weight @ misfit**2)
-        self._gradient = residuals.gradient(self._v)
 
     def loss_value(self) -> float:
         return self._value
-
-    def gradient(self, terms: np.ndarray) -> np.ndarray:
-        return self._gradient
-
-    def residual(self, terms: np.ndarray) -> float:
-        return self._residuals.largest(self._gradient[terms], self._v)
 
     def decrease(self, terms: np.ndarray) -> float:
         at = self._residuals

@@ -11,7 +11,7 @@ import numpy as np
 
 from quadric.geometry.energy import Energy, rounding_of_sum
 from quadric.geometry.stacked import StackedRows
-from quadric.losses.base import WORKING_TERMS, SparseProblem
+from quadric.losses.base import SparseProblem
 from quadric.losses.least_squares.curvature import Curvature, WideCurvature
 from quadric.losses.tableau import SINGULAR
 from quadric.samples.labelled import LabelledSamples
@@ -36,8 +36,8 @@ class LeastSquaresProblem(SparseProblem):
         Sum of the loss weights.
     samples : LabelledSamples or None
         The samples themselves, if they are in memory, for where their sums have lost digits.
-    positive : int
-        The class against the rest, among their codes.
+    surface : int
+        Which one of their target.
     n_samples : int or None
         How many there are, where that is known without them.
     sums : Energy or None
@@ -52,7 +52,7 @@ class LeastSquaresProblem(SparseProblem):
     scatter_y: float
     total_weight: float
     samples: LabelledSamples | None = None
-    positive: int = 1
+    surface: int = 1
     n_samples: int | None = None
     sums: Energy | None = None
 
@@ -87,7 +87,7 @@ class LeastSquaresProblem(SparseProblem):
         samples = self.samples
         assert samples is not None
         terms, weight = self.terms[support], self.C * samples.loss_weight
-        return StackedRows(samples.X, samples.energy, weight, samples.signs(self.positive), terms)
+        return StackedRows(samples.X, samples.energy, weight, samples.target.y(self.surface), terms)
 
     @cached_property
     def q(self) -> FloatArray:
@@ -105,7 +105,7 @@ class LeastSquaresProblem(SparseProblem):
     @property
     def unit_roundoff(self) -> float:
         """gamma: relative rounding error of the sums over samples behind M and q (7.6)."""
-        count = len(self.samples.codes) if self.samples is not None else self.n_samples or self.total_weight
+        count = len(self.samples.target) if self.samples is not None else self.n_samples or self.total_weight
         return rounding_of_sum(count)
 
     def among(self, candidates: IntArray) -> LeastSquaresProblem | None:
@@ -132,11 +132,6 @@ class LeastSquaresProblem(SparseProblem):
 
     def paired(self) -> SparseProblem:
         return self.among(np.arange(self.n_terms)) or self
-
-    @cached_property
-    def nucleus(self) -> SparseProblem:
-        """The problem on the terms that searches begin with, where these are many."""
-        return self.promising(WORKING_TERMS)
 
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
         if n_terms >= self.n_terms:

@@ -70,7 +70,7 @@ class RefittingStep(Step):
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         problem, samples, z = self.problem, self.problem.samples, np.zeros(self.problem.n_terms)
-        if samples is not None and len(samples.codes) * len(support) ** 2 > MOST_WORK:
+        if samples is not None and len(samples.target) * len(support) ** 2 > MOST_WORK:
             raise NoBound("there are too many rows to be asked")
         factor = UnitFactor(problem.curvature.block(support))
         z[support] = factor.solve(problem.q[support])

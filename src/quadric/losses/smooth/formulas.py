@@ -22,7 +22,8 @@ class SmoothLoss(ABC):
     scale : float
         Factor on C, with which the losses share one grid of C.
     steepest : float
-        Least upper bound of t.
+        Least upper bound of t. Proofs by passes need a finite one: where t has none, as that of the squared hinge, a bound that
+        it does not reach on the data will do.
     most_bent : float
         Largest second derivative.
     """
@@ -55,4 +56,5 @@ class SmoothLoss(ABC):
         """t, H, h and t^2 / bend(t) at margins, as passes ask for them; a loss that can compute them together should."""
         t = self.slope(m)
         bend = self.bend(t)
+        # where nothing bends, t is zero, or the row so far below its margin that the second inequality of (8.6) serves it
         return t, self.value(m), self.conjugate(t), np.divide(t * t, bend, out=np.zeros_like(t), where=bend > 0.0)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from quadric.geometry.duality import EnergyGap, Margins, Residuals
+from quadric.geometry.duality import EnergyGap, LossJudge, Margins, Residuals, smallest_gap
 from quadric.losses.smooth.formulas import SmoothLoss
 
 SETTLED = 1e-9  # share of F: no better multipliers are looked for where the gap is below
@@ -22,7 +22,7 @@ SETTLED = 1e-9  # share of F: no better multipliers are looked for where the gap
 ROUNDING = 64.0 * np.finfo(float).eps
 
 
-class SmoothJudge:
+class SmoothJudge(LossJudge):
     """The multipliers of the surface itself, or those of a Newton step from it where they are nearer to the optimum's."""
 
     def __init__(
@@ -40,25 +40,15 @@ class SmoothJudge:
         self._margins, self._doubt = 1.0 - at.shortfall, at.doubt
         self._slopes = loss.slope(self._margins)
         self._v = y * self._weight * self._slopes
-        self._gradient = residuals.gradient(self._v)
 
     def loss_value(self) -> float:
         return float(self._weight @ self._loss.value(self._margins))
 
-    def gradient(self, terms: np.ndarray) -> np.ndarray:
-        return self._gradient
-
-    def residual(self, terms: np.ndarray) -> float:
-        return self._residuals.largest(self._gradient[terms], self._v)
-
     def decrease(self, terms: np.ndarray) -> float:
         """The duality gap (10.6) at the better of two choices of multipliers."""
         at = self._residuals
-        gap = EnergyGap.of(at, terms, self._y)
-        if gap is None:
-            return np.inf
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
-        return gap.smallest((self._weight * slopes for slopes in self._attempts(gap)), self._divergence, settled)
+        return smallest_gap(at, terms, self._y, self._attempts, self._divergence, settled)
 
     def _divergence(self, multipliers: np.ndarray) -> float:
         """The samples' part of the gap, with room for the errors of the margins and of the sum itself."""
@@ -71,12 +61,12 @@ class SmoothJudge:
         return float(self._weight @ each)
 
     def _attempts(self, gap: EnergyGap) -> Iterator[np.ndarray]:
-        """Slopes at the surface, then after a Newton step in units in which the curvature of G is one."""
-        yield self._slopes
+        """Multipliers by the slopes at the surface, then after a Newton step in units in which the curvature of G is one."""
+        yield self._weight * self._slopes
         rho = gap.norm.coordinates(gap.R) / np.sqrt(2.0)
         rows = np.column_stack([rho, np.ones(len(rho))])
         pull = gap.norm.coordinates(gap.missing(self._weight * self._slopes)) / np.sqrt(2.0)
         theta = self._weight * self._loss.bend(self._slopes)
         curvature = (rows.T * theta) @ rows + np.diag(np.append(np.ones(rho.shape[1]), 0.0))
         step = np.linalg.lstsq(curvature, np.append(pull, self._v.sum()), rcond=None)[0]
-        yield self._loss.slope(self._margins + self._y * (rows @ step))
+        yield self._weight * self._loss.slope(self._margins + self._y * (rows @ step))

@@ -33,6 +33,7 @@ class SmoothStep(DualStep):
         return self._remembered(w, solution)
 
     def penalised(self, penalty: FloatArray, u: FloatArray) -> StepSolution:
+        # (10.3) with P = G + diag(penalty) and g = penalty * u
         P = self.problem.G.copy()
         P.flat[:: len(P) + 1] += penalty
         qp = self._qp(self._rows, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))

@@ -88,7 +88,7 @@ class SmoothStream(StreamedProblem):
 
     def at(self, support: IntArray, surfaces: FloatArray) -> SurfaceSums:
         """A pass: the first surface with its pull on all candidates, and the losses of all."""
-        sums = self.passes.total(FitAt(self.problem.formulas, self.positive, self.middle, self.terms[support], surfaces))
+        sums = self.passes.total(FitAt(self.problem.formulas, self.survey.surface, self.middle, self.terms[support], surfaces))
         return replace(sums, pull=sums.pull[:, :, self.terms])
 
     def _sampled(self, support: IntArray) -> FloatArray:
@@ -105,7 +105,7 @@ class SmoothStream(StreamedProblem):
         surfaces = np.array([moved(trial.w, trial.support, union) for trial in trials])
         wanted = places if curvatures is None else ()
         sums = self.passes.total(
-            SurfacesAt(self.problem.formulas, self.positive, self.middle, self.terms[union], surfaces, wanted)
+            SurfacesAt(self.problem.formulas, self.survey.surface, self.middle, self.terms[union], surfaces, wanted)
         )
         if curvatures is None:
             both = zip(trials, sums.spreads, strict=True)
@@ -146,7 +146,7 @@ class SmoothStream(StreamedProblem):
         """By two passes, for all exchanges of a fit."""
         if self._around is None or self._around[0] is not fit:
             at, terms = self.at(fit.support, fit.w[None]), self.terms[fit.support]
-            cross = CrossAt(self.problem.formulas, self.positive, self.middle, terms, fit.w[None], (self.terms,))
+            cross = CrossAt(self.problem.formulas, self.survey.surface, self.middle, terms, fit.w[None], (self.terms,))
             self._around = fit, at, self.passes.total(cross)
         return self._around
 

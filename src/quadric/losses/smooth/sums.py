@@ -125,7 +125,7 @@ class SurfacesAt:
     Attributes
     ----------
     loss : SmoothLoss
-    positive : int
+    surface : int
     middle : array of shape (n,)
         Where the lifting is centred.
     terms : array
@@ -136,7 +136,7 @@ class SurfacesAt:
     """
 
     loss: SmoothLoss
-    positive: int
+    surface: int
     middle: FloatArray
     terms: IntArray
     surfaces: FloatArray
@@ -147,7 +147,7 @@ class SurfacesAt:
 
     def sums(self, batch: SampleBatch) -> tuple[SurfaceSums, FloatArray]:
         """The sums, and the slopes at the first surface."""
-        y, weight = batch.signs(self.positive), batch.loss_weight
+        y, weight = batch.target.y(self.surface), batch.loss_weight
         total, slopes = None, np.empty(len(y))
         for rows, A in self.lifted(batch.X, self.terms):
             part, t = surface_sums(self.loss, A, self.surfaces, y[rows], weight[rows], self.places)
@@ -171,7 +171,7 @@ class FitAt(SurfacesAt):
     def __call__(self, batch: SampleBatch) -> SurfaceSums:
         # R'(y a) on all p terms is one product X' diag(.) X (8.2), so that only terms of the support are lifted
         sums, slopes = replace(self, places=(np.arange(len(self.terms)),)).sums(batch)
-        y, pulled = batch.signs(self.positive), batch.loss_weight * slopes
+        y, pulled = batch.target.y(self.surface), batch.loss_weight * slopes
         groups = [np.flatnonzero(y == label) for label in LABELS]
         adjoint = np.array([lift_adjoint(batch.X[group] - self.middle, pulled[group]) for group in groups])
         return replace(sums, pull=adjoint_about(adjoint, self.middle)[:, None], scalars=sums.scalars[:1])
@@ -185,7 +185,7 @@ class CrossAt(SurfacesAt):
     """
 
     def __call__(self, batch: SampleBatch) -> FloatArray:  # type: ignore[override]
-        y, weight, (others,) = batch.signs(self.positive), batch.loss_weight, self.places
+        y, weight, (others,) = batch.target.y(self.surface), batch.loss_weight, self.places
         total = np.zeros((len(self.terms) + 2, len(others)))
         for (rows, A), (_, R) in zip(self.lifted(batch.X, self.terms), self.lifted(batch.X, others), strict=True):
             theta = weight[rows] * self.loss.bend(self.loss.slope(y[rows] * (self.surfaces[0] @ A)))

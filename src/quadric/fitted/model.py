@@ -306,6 +306,11 @@ class FittedModel(Columns):
         """
         return getattr(self.classifier, f"best_{name}_", getattr(self.classifier, name, None))
 
+    @property
+    def is_ruled(self) -> bool:
+        """Whether rules on terms and features together leave only some supports."""
+        return any(value is not None for value in rules_of(self.classifier).values())
+
     def limits(self, k: int, terms: str | None = None) -> SupportLimits:
         """Terms that must and must not be used.
 

@@ -9,7 +9,7 @@ from quadric.certificate import Certificate
 from quadric.export import equation
 from quadric.samples.recoding import FEWEST_ROWS
 from quadric.workflow.cv_summary import Figure, grids_of
-from quadric.workflow.options import AUTO
+from quadric.workflow.options import AUTO, TrainingOptions
 from quadric.workflow.scorers import measure_named
 from quadric.workflow.training import Trained
 
@@ -22,7 +22,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str) -> str:
+def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str, *, is_ruled: bool = False) -> str:
     """What a certificate says.
 
     Parameters
@@ -32,6 +32,8 @@ def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str
         Whether f is the same for all rows, but for rounding.
     no_bound : str
         What to say where there is none.
+    is_ruled : bool
+        Whether only some supports are admissible.
 
     Returns
     -------
@@ -40,8 +42,8 @@ def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str
     parts = [f"objective {certificate.objective:.6g}"]
     parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
     if certificate.status == "optimal":
-        return "; ".join([*parts, f"proved best with at most {certificate.k} terms"])
-    parts += ["no exchange of one term helps"] if certificate.swap_optimal else []
+        return "; ".join([*parts, f"proved best with at most {certificate.k} terms{' under the rules' * is_ruled}"])
+    parts += [f"no {'admissible ' * is_ruled}exchange of one term helps"] if certificate.swap_optimal else []
     if certificate.gap is None:
         return "; ".join([*parts, no_bound])
     return "; ".join([*parts, f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"])
@@ -96,7 +98,7 @@ def facts_at_a_glance(trained: Trained) -> dict[str, str | None]:
         "certificate": CONSTANT if any(trained.is_constant) else None,
         "how good": _goodness(trained),
         "beside it": _beside(trained),
-        "chosen": terms if chosen is None else f"{terms}; {chosen}",
+        "chosen": "; ".join(text for text in (terms, rule_words(trained.options), chosen) if text),
         "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
         "read in passes": _passes(trained),
     }
@@ -116,7 +118,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
     data, certificates, found = trained.data, trained.classifier.certificates_, trained.cross_validation
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
     words = (
-        certificate_words(*one, "no bound yet: run quadric certify")
+        certificate_words(*one, "no bound yet: run quadric certify", is_ruled=trained.view.is_ruled)
         for one in zip(certificates, trained.is_constant, strict=True)
     )
     return {
@@ -128,6 +130,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
         "log-loss": None if found is None or found.log_loss is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
         "terms": _terms(trained),
         "chosen": _chosen(trained),
+        "rules": rule_words(trained.options),
         "runner-up": _runner_up(trained),
         **dict(zip(subjects, words, strict=True)),
         "left out": _excluded(trained),
@@ -223,6 +226,19 @@ def _terms(trained: Trained) -> str:
     return (
         f"{used} of {trained.n_candidates} ({origin}); k = {model.k}, C = {model.C:g}, loss {model.loss}, method {model.method}"
     )
+
+
+def rule_words(options: TrainingOptions) -> str | None:
+    """The rules on terms and columns in a few words; None where there are none."""
+    sets = options.interaction_cst
+    parts = {
+        "no products of two columns": sets == "no_interactions",
+        f"products within {len(sets or ())} sets of columns and among the others": not isinstance(sets, str | None),
+        f"{options.hierarchy} hierarchy": options.hierarchy is not None,
+        f"at most {options.max_features} columns": options.max_features is not None,
+        f"cost at most {options.max_cost}": options.max_cost is not None,
+    }
+    return ", ".join(text for text, holds in parts.items() if holds) or None
 
 
 def _chosen(trained: Trained) -> str | None:

@@ -86,18 +86,18 @@ class _Book:
         self.heads: dict[str, list[str]] = {name: [] for name in names[:3]}
         self.names = [variable.feature.name for variable in scoring.variables]
         outputs, dated = scoring.outputs(), [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
-        self.inputs = self._columns("Score", ["row", *(column.name for column in scoring.inputs)])
-        self.scores = self._columns("Score", outputs.scores)
-        (self.label,) = self._columns("Score", [outputs.label])  # beside what most people look at
-        self.chances = self._columns("Score", outputs.probabilities)
-        self.expected = self._columns("Score", [*(f"expected {name}" for name in outputs.scores), "check"])
-        self.variables = self._columns("Variables", self.names)
+        self.inputs = self._headed("Score", ["row", *(column.name for column in scoring.inputs)])
+        self.scores = self._headed("Score", outputs.scores)
+        (self.label,) = self._headed("Score", [outputs.label])  # beside what most people look at
+        self.chances = self._headed("Score", outputs.probabilities)
+        self.expected = self._headed("Score", [*(f"expected {name}" for name in outputs.scores), "check"])
+        self.variables = self._headed("Variables", self.names)
         heads = {i: [text.format(scoring.inputs[i].name) for text in DATE_HEADS] for i in dated}
-        self.dates = {i: self._columns("Variables", texts) for i, texts in heads.items()}
-        self.terms = [self._columns("Terms", [name for name, _ in f.terms(self.names)]) for f in scoring.surfaces]
-        self.curves = self._columns("Terms", [name.replace("probability", "curve", 1) for name in outputs.probabilities])
+        self.dates = {i: self._headed("Variables", texts) for i, texts in heads.items()}
+        self.terms = [self._headed("Terms", [name for name, _ in f.terms(self.names)]) for f in scoring.surfaces]
+        self.curves = self._headed("Terms", [name.replace("probability", "curve", 1) for name in outputs.probabilities])
 
-    def _columns(self, sheet: str, heads: Sequence[str]) -> list[str]:
+    def _headed(self, sheet: str, heads: Sequence[str]) -> list[str]:
         """New columns of a sheet: their cells in any row."""
         start = len(self.heads[sheet])
         self.heads[sheet] += heads

@@ -43,7 +43,7 @@ class Entrants:
         order = np.argsort(-qp.y, kind="stable")  # the labels apart: multipliers of the heavier one give way
         signs = qp.y[order][:, None]
         self._qp, self._n_positive, self._upper = qp, int(np.count_nonzero(signs > 0.0)), qp.upper[order]
-        self._rows, self._columns = qp.A[order] * signs, np.ascontiguousarray((columns[order] * signs).T)
+        self._rows, self._lifted = qp.A[order] * signs, np.ascontiguousarray((columns[order] * signs).T)
         self._G = np.zeros((n, k + 2, k + 2))  # over w = [z; c; the further term]
         self._G[:, :k, :k], self._G[:, -1, -1] = qp.P, own
         self._G[:, :k, -1] = self._G[:, -1, :k] = cross.T
@@ -59,7 +59,7 @@ class Entrants:
             w = np.repeat(np.append(interior.w, 0.0)[None], len(left), axis=0)
             mu = np.full((len(left), 1), interior.mu)
             for _ in range(ROUNDS):
-                columns, G = self._columns[left], self._G[left]
+                columns, G = self._lifted[left], self._G[left]
                 alpha, theta = self._smoothed(w[:, :-1] @ self._rows.T + w[:, -1:] * columns, mu)
                 pull, bound = self._dual(alpha, columns, inverse[left])
                 is_above[left[bound >= ceiling]] = True

@@ -61,7 +61,7 @@ class LeastSquaresData(TrainingData):
         self._total_weight = weighted.weight
         self._mean = weighted.mean[self._terms]
         self._scatter = weighted.scatter[np.ix_(self._terms, self._terms)]
-        self._columns = moments.columns()
+        self._column_moments = moments.columns()
         self._curvatures: dict[float, Curvature] = {}
 
     def limited(self, limits: Limits) -> LeastSquaresData:
@@ -86,7 +86,7 @@ class LeastSquaresData(TrainingData):
         return self._curvatures[C]
 
     def problem_for(self, surface: int, C: float, k: int) -> LeastSquaresProblem:
-        column = self._columns[surface]
+        column = self._column_moments[surface]
         return LeastSquaresProblem(
             C=C,
             k=min(k, len(self._terms)),

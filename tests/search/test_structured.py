@@ -65,7 +65,7 @@ def ruled(loss, case, seed, k):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("k", [2, 4])
 def test_searches_are_enumeration(loss, case, k):
     problem, own = ruled(loss, case, 0, k), structure(**case)
     step = problem.step()

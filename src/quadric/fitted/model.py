@@ -26,7 +26,7 @@ from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import default_names
+from quadric.geometry.terms import default_names, term_count
 from quadric.labels import class_texts, positions_in, refuse_masked
 from quadric.samples.target import codes_of_scores
 from quadric.samples.units import Units
@@ -310,6 +310,23 @@ class FittedModel(Columns):
     def is_ruled(self) -> bool:
         """Whether rules on terms and features together leave only some supports."""
         return any(value is not None for value in rules_of(self.classifier).values())
+
+    def keeps_rules(self, surface: QuadraticSurface) -> bool:
+        """Whether some support that the model may have holds all terms of a surface.
+
+        Parameters
+        ----------
+        surface : QuadraticSurface
+
+        Returns
+        -------
+        bool
+        """
+        k, none = int(self.question("k")), np.zeros(term_count(self.n_features), dtype=bool)
+        found, terms = self.limits(k).candidates(none, lambda: none), np.flatnonzero(surface.coordinates())
+        inside = np.isin(found.terms, terms)  # a term of the support may have the coefficient zero
+        implied = found.rule.completions(inside, np.ones_like(inside))
+        return inside.sum() == len(terms) and implied.possible and bool(implied.fixed.sum() <= k)
 
     def limits(self, k: int, terms: str | None = None) -> SupportLimits:
         """Terms that must and must not be used.

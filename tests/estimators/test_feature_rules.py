@@ -164,10 +164,10 @@ def test_levels_of_one_column_are_one_column():
     model = quadric.TableClassifier(k=4, C=64.0, loss="least_squares", max_features=2).fit(table, y)
     classifier = model.trained_.classifier
     columns = model.trained_.data.encoder.features_
-    left_, right = np.nonzero(classifier.surfaces_[0].live_features[None])
-    used = {columns[i].input for i in right}
+    used_features = np.flatnonzero(classifier.surfaces_[0].live_features)
+    used = {columns[i].input for i in used_features}
     assert len(used) <= 2
-    assert len(right) > 2  # levels of home and age
+    assert len(used_features) > 2  # levels of home and age
     with pytest.raises(ValueError, match="did you mean 'home'"):
         quadric.TableClassifier(k=2, C=1.0, interaction_cst=[{"hom", "age"}]).fit(table, y)
 

@@ -388,7 +388,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         return workers(processes, return_as="generator")(jobs)
 
     def _limits(self, names: Sequence[str] | None, n_features: int) -> SupportLimits:
-        own = {"lean": self._is_lean, "rules": rules_of(self)}
+        own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
         return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, **own)
 
     def _search_options(

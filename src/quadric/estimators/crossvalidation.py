@@ -423,7 +423,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
-        own = {"lean": self._is_lean, "rules": rules_of(self)}
+        own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
         limits = support_limits(self.include, self.exclude, names, n_features, n_terms, self.terms, **own)
         listed = {
             terms: Dictionary(own, self._ks(terms, n_terms - len(own.exclude), len(own.include)))

@@ -56,10 +56,10 @@ def by_number(rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         )
     if groups is not None:
         rules["feature_groups"] = _sets("feature_groups", groups, names)
-        members = np.concatenate([[], *rules["feature_groups"]]).astype(np.intp)
-        twice = np.flatnonzero(np.bincount(members, minlength=len(names)) > 1)
-        if len(twice):
-            raise ValueError(f"feature_groups: {quoted(names[twice[0]])} is in two groups")
+        members = [feature for group in rules["feature_groups"] for feature in group]
+        twice = [names[feature] for feature in members if members.count(feature) > 1]
+        if twice:
+            raise ValueError(f"feature_groups: {quoted(twice[0])} is in two groups")
     if prices is not None:
         if not isinstance(prices, Mapping):
             raise ValueError(f"feature_cost must be None or a mapping from features to prices, got {quoted(prices)}")

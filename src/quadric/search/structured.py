@@ -132,7 +132,7 @@ class StructuredRule(SupportRule):
 
     def moves(self, support: IntArray) -> Moves:
         inside = self._flags(support)
-        held, spent = self._held(inside), self._spent(support)
+        held = self._held(inside)
         out = np.flatnonzero(self.droppable(inside)) if self.n_needed == 2 else np.setdiff1d(support, self.terms)
         into = np.flatnonzero(~inside & (held >= self.n_needed))
         # of the parents of a term that enters, one may be the term that leaves
@@ -163,8 +163,9 @@ class StructuredRule(SupportRule):
                 block = [j, *self._absent(j, inside, worth)]
                 moves += [(chain[: len(block)], block) for chain in chains if len(chain) >= len(block)]
         if len(self.limits):
-            moves += self._replacements(support, inside, worth)
-        targets = np.array([np.sort(np.append(np.setdiff1d(support, out), into)) for out, into in moves], dtype=np.intp)
+            moves += self._replacements(support, worth)
+        here = set(support.tolist())  # a few terms: sets are quicker than arrays
+        targets = np.array([[*here.difference(out), *into] for out, into in moves], dtype=np.intp)
         admissible = self._are_admissible(targets.reshape(len(moves), len(support)))
         return [Move(*move) for move, is_admissible in zip(moves, admissible, strict=True) if is_admissible]
 
@@ -233,16 +234,18 @@ class StructuredRule(SupportRule):
         state = np.append(inside, (True, False))
         return np.asarray(state[self.parents[:, 0]].astype(np.int8) + state[self.parents[:, 1]])
 
-    def _spent(self, support: IntArray) -> FloatArray:
-        """Of each budget."""
-        return self.prices[:, np.unique(self.groups[support])].sum(axis=1)
+    def _used(self, support: IntArray) -> BoolArray:
+        """Groups of the features of some terms."""
+        used = np.zeros(self.prices.shape[1], dtype=bool)
+        used[self.groups[support]] = True
+        return used
 
     def _affordable(self, support: IntArray) -> BoolArray:
         """Terms that may join a support for the sake of the budgets; none where that has passed one."""
-        prices = self.prices.copy()
-        prices[:, np.unique(self.groups[support])] = 0.0
+        used = self._used(support)
+        prices, spent = self.prices * ~used, self.prices @ used
         more = prices[:, self.groups[:, 0]] + prices[:, self.groups[:, 1]]
-        return np.asarray((self._spent(support)[:, None] + more <= self.limits[:, None]).all(axis=0))
+        return np.asarray((more <= (self.limits - spent)[:, None]).all(axis=0))
 
     def _are_admissible(self, supports: IntArray) -> BoolArray:
         """The same of several supports of equal size, one per row."""
@@ -300,7 +303,7 @@ class StructuredRule(SupportRule):
         droppable = np.flatnonzero(self.droppable(inside))
         return [int(j) for j in droppable[np.argsort(worth[droppable], kind="stable")]]
 
-    def _replacements(self, support: IntArray, inside: BoolArray, worth: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
+    def _replacements(self, support: IntArray, worth: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
         """One feature in place of another, in all of its terms."""
         n, movable = self.n_features, ~np.isin(support, self.terms)
         left, right = (factor[self.candidates[support]] for factor in term_factors(n))

@@ -56,7 +56,7 @@ def by_number(rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         )
     if groups is not None:
         rules["feature_groups"] = _sets("feature_groups", groups, names)
-        members = [feature for group in rules["feature_groups"] for feature in group]
+        members = [feature for group in rules["feature_groups"] or () for feature in group]
         twice = [names[feature] for feature in members if members.count(feature) > 1]
         if twice:
             raise ValueError(f"feature_groups: {quoted(twice[0])} is in two groups")

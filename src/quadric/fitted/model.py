@@ -356,9 +356,10 @@ class FittedModel(Columns):
         SparseQuadraticSVC
         """
         own = self.classifier.get_params() | {name: self.question(name) for name in ("terms", "loss", "k", "C")}
-        limits = self.limits(int(own["k"]), QUADRATIC)  # linear terms are a parameter of their own
-        names = getattr(self.classifier, "feature_names_in_", default_names(self.n_features))
-        own |= by_number(rules_of(self.classifier), [str(name) for name in names])
+        names = [str(name) for name in getattr(self.classifier, "feature_names_in_", default_names(self.n_features))]
+        # linear terms and rules are parameters of their own
+        limits = support_limits(self.question("include"), self.question("exclude"), names, self.n_features, int(own["k"]))
+        own |= by_number(rules_of(self.classifier), names)
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         if isinstance(weights := own["class_weight"], Mapping):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}

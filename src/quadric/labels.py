@@ -80,8 +80,10 @@ def class_texts(classes: np.ndarray) -> tuple[str, ...]:
 
 
 def typed_labels(names: Sequence[str]) -> np.ndarray:
-    """Labels as pandas reads them: whole numbers where all names are, else texts."""
+    """Labels as pandas reads them: whole numbers or truth values where all names are, else texts."""
     labels = np.array(names)
+    if set(names) == {"True", "False"}:
+        return labels == "True"
     try:
         numbers = labels.astype(np.int64)
     except (ValueError, OverflowError):

@@ -197,3 +197,19 @@ def test_the_precision_limit_is_told(monkeypatch):
     monkeypatch.setattr("quadric.search.decomposition.LARGEST_SHARE", 1e-4)
     with pytest.warns(ConvergenceWarning, match=r"penalties leave the range of floating point, .*; standardise X"):
         SparseQuadraticSVC(k=2, method="pd").fit(*random_samples(0, m=40, n=3))
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@pytest.mark.parametrize("method", ["best", "exact"])
+def test_nothing_is_claimed_of_exchanges_where_the_ridge_forbids_what_columns_far_from_zero_could_do(loss, method):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(30, 3)) + 1e6
+    y = X[:, 0] * X[:, 1] - 1e6 * (X[:, 0] + X[:, 1]) + rng.normal(size=30) > -1e12
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SparseQuadraticSVC(k=3, C=1.0, loss=loss, method=method, standardize=False, clip=None).fit(X, y)
+        judged = certify(model, X, y)
+    for certificate in (*model.certificates_, *judged):
+        assert certificate.ridge > 0.0
+        assert certificate.lower_bound is None
+        assert not certificate.swap_optimal

@@ -7,6 +7,8 @@ import pytest
 
 from quadric import TableClassifier, certify, load_model, save_model
 from quadric.explain import stability
+from quadric.tables import TableStream
+from quadric.workflow import TrainingOptions, train
 
 pytest.importorskip("pyarrow")
 
@@ -38,3 +40,19 @@ def test_a_loaded_model_predicts_the_labels_of_its_table(tmp_path, names, revers
     own = np.flatnonzero(loaded.estimator_[-1].coef_[0])
     signs = np.sign(loaded.estimator_[-1].coef_[0, own])
     np.testing.assert_array_equal(np.sign(drawn.mean[0, own]), signs)  # refits keep the positive class
+
+
+@pytest.mark.parametrize("positive", ["True", "False"])
+def test_truth_values_of_files_and_of_frames_are_the_same(tmp_path, positive):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"x": rng.normal(size=200), "flag": rng.random(200) < 0.5})
+    frame["y"] = frame["flag"] ^ (rng.random(200) < 0.1)
+    path = tmp_path / "t.csv"
+    frame.to_csv(path, index=False)
+    trained = train(TableStream(path), "y", TrainingOptions(k=2, C=16.0, loss="least_squares", positive=positive))
+    save_model(trained.saved(), tmp_path / "m.json")
+    loaded = load_model(tmp_path / "m.json")
+    assert loaded.classes_.dtype == bool
+    assert loaded.score(frame, frame["y"]) > 0.85
+    np.testing.assert_array_equal(loaded.predict(frame), loaded.predict(frame.astype({"flag": str})))

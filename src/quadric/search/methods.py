@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from quadric.blas import one_blas_thread
+from quadric.geometry.energy import Energy
 from quadric.losses.base import Explorer, Found, SparseProblem, Step
 from quadric.losses.pass_problem import StreamedFit, StreamedProblem
 from quadric.losses.supports import Move
@@ -183,7 +184,13 @@ METHODS: dict[str, Callable[[SparseProblem, SearchOptions], SearchResult]] = {
 @one_blas_thread()
 def search(problem: SparseProblem, method: str, options: SearchOptions) -> SearchResult:
     """Run one of METHODS on a problem."""
-    return METHODS[method](problem, options)
+    result = METHODS[method](problem, options)
+    return replace(result, swap_optimal=without_ridge(result.swap_optimal, problem.regulariser))
+
+
+def without_ridge(swap_optimal: bool | None, energy: Energy | None) -> bool | None:
+    """What is known of exchanges for F with its ridge, as far as it is true of F itself; as bounds in ``exact.prove``."""
+    return None if swap_optimal and energy is not None and energy.is_nearly_singular else swap_optimal
 
 
 def promising_support(problem: SparseProblem, explorer: Explorer, rng: np.random.Generator) -> IntArray:
@@ -222,6 +229,10 @@ def _perturbed(
 
 def is_swap_optimal(problem: SparseProblem, found: Found, most: int = MOST_POLISHED) -> bool | None:
     """Whether no exchange of one term helps: in closed form, or by examining those that duality leaves if they are few."""
+    return without_ridge(_is_swap_optimal(problem, found, most), problem.regulariser)
+
+
+def _is_swap_optimal(problem: SparseProblem, found: Found, most: int) -> bool | None:
     if problem.loss.cheap_exchanges:
         return _in_closed_form(problem, found)
     stream = problem.streamed(searched=False)

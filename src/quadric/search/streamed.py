@@ -17,7 +17,7 @@ from quadric.samples.source import SampleSource
 from quadric.samples.sums import KnownRows
 from quadric.search.decomposition import SearchResult, Status
 from quadric.search.exchanges import SLACK, is_swap_optimal_by_passes
-from quadric.search.methods import MOST_CERTIFIED, SearchOptions, clock, of_passes, search_by_passes, search_pd
+from quadric.search.methods import MOST_CERTIFIED, SearchOptions, clock, of_passes, search_by_passes, search_pd, without_ridge
 from quadric.types import FloatArray, IntArray
 
 
@@ -151,5 +151,5 @@ def _with_proof(found: SearchResult, stream: StreamedProblem, fit: StreamedFit) 
         stationarity=stream.residual(fit, fit.support),
         steepest=lambda: stream.residual(fit, np.arange(len(terms))),
     )
-    certificate = replace(certificate, swap_optimal=found.swap_optimal)
+    certificate = replace(certificate, swap_optimal=without_ridge(found.swap_optimal, stream.energy))
     return StreamedResult(**vars(found), terms=terms, support_bound=fit.bound, n_passes=n_passes, certificate=certificate)

@@ -18,6 +18,8 @@ from quadric.types import BoolArray, FloatArray, IntArray
 Level: TypeAlias = str | float
 # The level that rare and new levels count as: the first that is no level of the column already
 OTHERS = ("other", "rare or new")
+# Truth values as files write them, and as tables have them
+TRUTHS = {"true": 1.0, "false": 0.0}
 
 
 def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:
@@ -360,8 +362,10 @@ def _level_codes(column: np.ndarray, absent: BoolArray, position: Mapping[Level 
 
 def cells_like(column: np.ndarray, levels: Iterable[Level | None]) -> list[Level | None]:
     """The values of a column; numbers and dates are written as texts where the levels are texts."""
-    values = column.tolist()
-    if column.dtype == object or not any(isinstance(level, str) for level in levels):
+    values, texts = column.tolist(), [level for level in levels if isinstance(level, str)]
+    if column.dtype == object or not texts:
         return values
     written = date_text if column.dtype.kind == "M" else number_text
-    return [None if value is None or value != value else written(value) for value in values]
+    truths = {TRUTHS.get(text.casefold()): text for text in texts}
+    truths = {} if None in truths else truths  # other levels, too: no column of truth values
+    return [None if value is None or value != value else truths.get(value) or written(value) for value in values]

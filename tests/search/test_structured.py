@@ -190,3 +190,12 @@ def test_changes_by_compound_moves_are_refits():
             S = move.applied(support)
             value = 3.0 - 0.5 * q[S] @ np.linalg.solve(M[np.ix_(S, S)], q[S])
             assert tableau.value + change == pytest.approx(value, rel=1e-9)
+
+
+def test_a_fixed_product_fixes_its_only_possible_parents():
+    flags, everything = np.arange(9) == 1, np.ones(9, dtype=bool)  # x0 x1
+    strong = structure(hierarchy="strong").rule(np.arange(9), NONE).completions(flags, everything)
+    assert_array_equal(np.flatnonzero(strong.fixed), [1, 6, 7])
+    weak = structure(hierarchy="weak").rule(np.arange(9), NONE)
+    assert_array_equal(np.flatnonzero(weak.completions(flags, everything).fixed), [1])
+    assert_array_equal(np.flatnonzero(weak.completions(flags, np.arange(9) != 6).fixed), [1, 7])

@@ -477,7 +477,16 @@ def test_every_command_has_examples_on_lines_of_their_own(command, run):
 
 def test_help_lists_the_options_in_groups(run):
     titles = [line for line in run("fit", "--help").out.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    groups = ["Model:", "Cross-validation:", "Classes and probabilities:", "Columns:", "Run:", "Reading the table:", "Cluster:"]
+    groups = [
+        "Model:",
+        "Cross-validation:",
+        "Classes and probabilities:",
+        "Columns:",
+        "Rules:",
+        "Run:",
+        "Reading the table:",
+        "Cluster:",
+    ]
     assert titles == ["Arguments:", "Options:", *groups, "Output:"]
     text = run("fit", "--help").out
     assert text.index("\nColumns:") < text.index("--ignore COLUMN") < text.index("\nRun:") < text.index("  --seed")

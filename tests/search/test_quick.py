@@ -11,7 +11,7 @@ from quadric.losses.least_squares.problem import promising_terms
 from quadric.search.methods import SearchOptions, search
 from quadric.search.path import trace_path
 from quadric.search.quick import Dictionary, QuickSearch
-from quadric.search.rules import NO_LIMITS, SupportLimits
+from quadric.search.rules import NO_LIMITS, RequiredTerms, SupportLimits
 
 
 def problem_of(seed, m=80, n=5, k=4, C=4.0, limits=NO_LIMITS):
@@ -64,8 +64,8 @@ def test_promising_terms_begin_with_a_forward_selection(seed):
             if (s := np.array([*support, j])) is not None
         }
         support.append(min(values, key=values.get))
-    assert_array_equal(promising_terms(M.__getitem__, np.diag(M), q, k, np.array([], dtype=int), k), sorted(support))
-    many = promising_terms(M.__getitem__, np.diag(M), q, k, np.array([], dtype=int), 10)
+    assert_array_equal(promising_terms(M.__getitem__, np.diag(M), q, k, RequiredTerms(len(q)), k), sorted(support))
+    many = promising_terms(M.__getitem__, np.diag(M), q, k, RequiredTerms(len(q)), 10)
     assert len(many) == 10
     assert set(support) <= set(many)
 

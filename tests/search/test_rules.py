@@ -44,13 +44,13 @@ class Hierarchy(SupportRule):
         inside = set(np.asarray(support).tolist())
         return all(self.parents(term) <= inside for term in inside)
 
-    def closed(self, terms):
+    def family(self, terms):
         return set(terms).union(*(self.parents(term) for term in terms))
 
     def project(self, z, k):
         chosen = set()
         for term in np.argsort(-np.abs(z), kind="stable").tolist():
-            if len(grown := self.closed({*chosen, term})) <= k:
+            if len(grown := self.family({*chosen, term})) <= k:
                 chosen = grown
         return np.array(sorted(chosen), dtype=np.intp)
 
@@ -58,19 +58,23 @@ class Hierarchy(SupportRule):
         inside, everything = set(support.tolist()), range(self.n_terms)
         out, into = np.array(sorted(inside)), np.array([term for term in everything if term not in inside], dtype=np.intp)
         single = np.array([[self.admissible([*(inside - {i}), j]) for j in into] for i in out]).reshape(len(out), len(into))
-        compound = []
-        for j in into.tolist():  # a product with those of its factors that are missing, for as many terms
-            new = self.closed({j}) - inside
+        return Moves(out, into, single)
+
+    def compounds(self, support, worth):
+        inside = set(support.tolist())
+        into, compound = [term for term in range(self.n_terms) if term not in inside], []
+        for j in into:  # a product with those of its factors that are missing, for as many terms
+            new = self.family({j}) - inside
             compound += [
                 Move(np.array(leaving), np.array(sorted(new)))
-                for leaving in combinations(sorted(inside - self.closed({j})), len(new))
+                for leaving in combinations(sorted(inside - self.family({j})), len(new))
                 if len(new) > 1 and self.admissible([*(inside - set(leaving)), *new])
             ]
-        return Moves(out, into, single, tuple(compound))
+        return compound
 
     def completions(self, fixed, allowed):
         fixed, allowed = fixed.copy(), allowed.copy()
-        fixed[sorted(self.closed(np.flatnonzero(fixed).tolist()))] = True
+        fixed[sorted(self.family(np.flatnonzero(fixed).tolist()))] = True
         for term in np.flatnonzero(allowed):
             allowed[term] = all(allowed[parent] for parent in self.parents(term))
         return Completion(fixed, allowed)

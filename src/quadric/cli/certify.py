@@ -85,8 +85,8 @@ def certify(
         return
     no_bound = NO_BOUND if judged.is_proved else NOT_IN_MEMORY
     for name, certificate, constant in zip(subjects, certificates, judged.is_constant, strict=True):
-        terms = f"{certificate.n_terms} terms of {certificate.k} allowed"
-        say(paragraph(f"surface of {name}", f"{terms}; {certificate_words(certificate, constant, no_bound)}"))
+        words = certificate_words(certificate, constant, no_bound, is_ruled=loaded.view.is_ruled)
+        say(paragraph(f"surface of {name}", f"{certificate.n_terms} terms of {certificate.k} allowed; {words}"))
     if same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
 

@@ -140,3 +140,22 @@ def class_weights(items: Sequence[str] | None) -> str | dict[str, float] | None:
         except ValueError:
             raise UsageError(f"--class-weight: cannot read {quoted(item)}; write balanced alone, or CLASS=WEIGHT") from None
     return out
+
+
+def column_sets(items: Sequence[str] | None) -> str | tuple[tuple[str, ...], ...] | None:
+    """Read "none", or sets of columns: "age,income"."""
+    if not items or list(items) == ["none"]:
+        return "no_interactions" if items else None
+    return tuple(tuple(name.strip() for name in item.split(",")) for item in items)
+
+
+def column_prices(items: Sequence[str] | None) -> dict[str, float] | None:
+    """Read prices by the names of columns."""
+    out = {}
+    for item in items or ():
+        try:
+            name, price = item.rsplit(":", 1)
+            out[name] = float(price)
+        except ValueError:
+            raise UsageError(f"--feature-cost: cannot read {quoted(item)}; write COLUMN:PRICE") from None
+    return out or None

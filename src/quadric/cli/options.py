@@ -13,7 +13,7 @@ import typer
 
 import quadric
 from quadric.cli.console import UsageError, as_usage, check_free, flag
-from quadric.cli.inputs import check_there, class_weights, integers, number_or_word, numbers
+from quadric.cli.inputs import check_there, class_weights, column_prices, column_sets, integers, number_or_word, numbers
 from quadric.workflow.options import TrainingOptions, choices
 
 DataFile: TypeAlias = Annotated[
@@ -219,6 +219,22 @@ FLAGS = {
     ),
     "include": _several("Term that must be used: age, age^2, 'age*income'. Repeatable.", "TERM"),
     "exclude": _several("Term that must not be used; 'age*' is every product of age. Repeatable.", "TERM"),
+    "interaction_cst": Flag(
+        "Columns that may be multiplied with each other; columns in no such set are one more set. Or: none, for no products of "
+        "two columns. Repeatable.",
+        "COLUMNS|none",
+        list[str] | None,
+        column_sets,
+    ),
+    "hierarchy": Flag("Products only with one (weak) or both (strong) of their linear terms, squares only with theirs."),
+    "max_features": Flag("Largest number of columns in the terms of one surface."),
+    "feature_cost": Flag(
+        "Price of a column for --max-cost; columns without a price are free. Repeatable.",
+        "COLUMN:PRICE",
+        list[str] | None,
+        column_prices,
+    ),
+    "max_cost": Flag("Largest sum of the prices of the columns in the terms of one surface."),
     "frozen": _several("Column that changes advised by quadric explain must leave alone. Repeatable.", "COLUMN"),
     "seed": Flag("Seed of folds and search: same seed, same result."),
     "n_jobs": Flag("Processes; the result does not depend on their number.  [default: one per core where that pays]"),
@@ -232,6 +248,7 @@ FLAGS = {
 # Groups of the options in help texts
 PANELS = {
     "Model": "k C loss terms method standardize clip class_weight include exclude",
+    "Rules": "interaction_cst hierarchy max_features feature_cost max_cost",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
     "Classes and probabilities": "positive favourable calibrate cutoff frozen",

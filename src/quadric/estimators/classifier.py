@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -24,6 +24,7 @@ from quadric.estimators.base import (
     warn_unless_converged,
 )
 from quadric.estimators.constraints import LINEAR, QUADRATIC, support_limits
+from quadric.estimators.feature_rules import CHECKS, FeatureSets, rules_of
 from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
@@ -120,6 +121,21 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         redundant term that is named here is kept.
     exclude : sequence or None
         Terms that must not be in the support, written likewise.
+    interaction_cst : {"no_interactions", "pairwise"}, sequence of sets, or None
+        Which features may be multiplied with each other, as in scikit-learn's HistGradientBoostingClassifier: those that are in
+        a set together, by name or number. Features in no set are one more set. "no_interactions": none; "pairwise" and None:
+        all. Squares stay.
+    hierarchy : {"weak", "strong"} or None
+        "weak": a product only with one of its linear terms at least; "strong": only with both. A square needs its linear term.
+    max_features : int or None
+        Largest number of features in the terms of one surface.
+    feature_cost : mapping or None
+        Price of each feature, by name or number; features that are not named are free. Needs ``max_cost``.
+    max_cost : float or None
+        Largest sum of the prices of the features in the terms of one surface, each paid once.
+    feature_groups : sequence of sets or None
+        Features that count as one for ``max_features``, and cost as much as the most expensive of them, such as the levels of
+        one column.
     rho : float or None
         First penalty of the decomposition. None: a thousandth of the mean curvature of the problem.
     growth : float
@@ -194,6 +210,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "method": one_of(*METHODS),
         "standardize": TRUE_OR_FALSE,
         "clip": CLIP,
+        **CHECKS,
         **DECOMPOSITION,
         "time_limit": none_or(number_from(0.0)),
         "gap_limit": GAP_LIMIT,
@@ -214,6 +231,12 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         class_weight: ClassWeight = None,
         include: Terms = None,
         exclude: Terms = None,
+        interaction_cst: Literal["no_interactions", "pairwise"] | FeatureSets | None = None,
+        hierarchy: Literal["weak", "strong"] | None = None,
+        max_features: int | None = None,
+        feature_cost: Mapping[str | int, float] | None = None,
+        max_cost: float | None = None,
+        feature_groups: FeatureSets | None = None,
         rho: float | None = None,
         growth: float = 10**0.5,
         inner_tol: float = 1e-4,
@@ -235,6 +258,12 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self.class_weight = class_weight
         self.include = include
         self.exclude = exclude
+        self.interaction_cst = interaction_cst
+        self.hierarchy = hierarchy
+        self.max_features = max_features
+        self.feature_cost = feature_cost
+        self.max_cost = max_cost
+        self.feature_groups = feature_groups
         self.rho = rho
         self.growth = growth
         self.inner_tol = inner_tol
@@ -359,7 +388,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         return workers(processes, return_as="generator")(jobs)
 
     def _limits(self, names: Sequence[str] | None, n_features: int) -> SupportLimits:
-        return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, lean=self._is_lean)
+        own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
+        return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, **own)
 
     def _search_options(
         self, seed: int, surface: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None

@@ -1,8 +1,8 @@
-"""``include`` and ``exclude``: from what people write to positions in z."""
+"""Rules on supports: from what people write to positions in z."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from numbers import Integral
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import Troubles, listed, near_name, quoted
+from quadric.estimators.feature_rules import RULES, by_number, limited
 from quadric.geometry.terms import default_names, term_count, term_index, term_names
 from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
@@ -27,8 +28,9 @@ def support_limits(
     terms: str = QUADRATIC,
     *,
     lean: bool = False,
+    rules: Mapping[str, Any] = {},
 ) -> SupportLimits:
-    """Resolve both constraints and check them against each other and against k.
+    """Resolve all rules on supports, and check them against each other and against k.
 
     Parameters
     ----------
@@ -41,6 +43,8 @@ def support_limits(
         Linear terms alone leave all others out.
     lean : bool
         Whether products that the data make redundant are left out unless they are included.
+    rules : mapping
+        The others of feature_rules.RULES by name.
     """
     names = default_names(n_features) if feature_names is None else [str(name) for name in feature_names]
     vocabulary = _Vocabulary(names)
@@ -51,12 +55,14 @@ def support_limits(
     if len(wanted) > k:
         raise ValueError(f"include holds {len(wanted)} terms, more than k = {k}: {vocabulary.listed(wanted)}")
     limits = SupportLimits(wanted, unwanted, lean)
-    if terms != LINEAR:
-        return limits
     products = wanted[wanted < term_count(n_features) - n_features]
-    if len(products):
-        raise ValueError(f"terms='linear' leaves out {vocabulary.listed(products)}, which include names: take 'quadratic'")
-    return limits.linear(n_features)
+    if terms == LINEAR:
+        if len(products):
+            raise ValueError(f"terms='linear' leaves out {vocabulary.listed(products)}, which include names: take 'quadratic'")
+        limits = limits.linear(n_features)
+    if all(rules.get(name) is None for name in RULES):
+        return limits
+    return limited(limits, by_number(rules, names), names, k)
 
 
 def dictionaries(terms: str, limits: SupportLimits, n_features: int) -> dict[str, SupportLimits]:

@@ -28,6 +28,7 @@ from quadric.estimators.base import (
 from quadric.estimators.choosing import Family, GridCell, Margin, chosen_cell, margin
 from quadric.estimators.classifier import SparseQuadraticSVC, most_examined
 from quadric.estimators.constraints import AUTO, LINEAR, QUADRATIC, dictionaries, support_limits
+from quadric.estimators.feature_rules import CHECKS, FeatureSets, rules_of
 from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
@@ -119,6 +120,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Terms that must be in every support, as in SparseQuadraticSVC.
     exclude : sequence or None
         Terms that must not be in any support.
+    interaction_cst, hierarchy, max_features, feature_cost, max_cost, feature_groups :
+        Rules on the terms and features of every surface, as in SparseQuadraticSVC.
     time_limit : float or None
         Seconds per surface of the final fit, as in SparseQuadraticSVC.
     gap_limit : float
@@ -181,6 +184,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         "standardize": TRUE_OR_FALSE,
         "clip": CLIP,
         "method": one_of(*METHODS),
+        **CHECKS,
         "time_limit": none_or(number_from(0.0)),
         "gap_limit": GAP_LIMIT,
         "fit_time_limit": none_or(number_from(0.0)),
@@ -205,6 +209,12 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         class_weight: ClassWeight = None,
         include: Terms = None,
         exclude: Terms = None,
+        interaction_cst: Literal["no_interactions", "pairwise"] | FeatureSets | None = None,
+        hierarchy: Literal["weak", "strong"] | None = None,
+        max_features: int | None = None,
+        feature_cost: Mapping[str | int, float] | None = None,
+        max_cost: float | None = None,
+        feature_groups: FeatureSets | None = None,
         time_limit: float | None = None,
         gap_limit: float = 0.0,
         fit_time_limit: float | None = None,
@@ -226,6 +236,12 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.class_weight = class_weight
         self.include = include
         self.exclude = exclude
+        self.interaction_cst = interaction_cst
+        self.hierarchy = hierarchy
+        self.max_features = max_features
+        self.feature_cost = feature_cost
+        self.max_cost = max_cost
+        self.feature_groups = feature_groups
         self.time_limit = time_limit
         self.gap_limit = gap_limit
         self.fit_time_limit = fit_time_limit
@@ -407,7 +423,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
     def _task(self, n_features: int, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
-        limits = support_limits(self.include, self.exclude, names, n_features, n_terms, self.terms, lean=self._is_lean)
+        own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
+        limits = support_limits(self.include, self.exclude, names, n_features, n_terms, self.terms, **own)
         listed = {
             terms: Dictionary(own, self._ks(terms, n_terms - len(own.exclude), len(own.include)))
             for terms, own in dictionaries(self.terms, limits, n_features).items()

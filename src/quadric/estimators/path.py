@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight, RandomState, Terms, seed_of
 from quadric.estimators.classifier import DECOMPOSITION
 from quadric.estimators.constraints import LINEAR, QUADRATIC, support_limits
+from quadric.estimators.feature_rules import FeatureSets
 from quadric.estimators.validation import (
     TRUE_OR_FALSE,
     C_grid,
@@ -49,6 +50,12 @@ def sparse_quadratic_path(
     class_weight: ClassWeight = None,
     include: Terms = None,
     exclude: Terms = None,
+    interaction_cst: Literal["no_interactions", "pairwise"] | FeatureSets | None = None,
+    hierarchy: Literal["weak", "strong"] | None = None,
+    max_features: int | None = None,
+    feature_cost: Mapping[str | int, float] | None = None,
+    max_cost: float | None = None,
+    feature_groups: FeatureSets | None = None,
     rho: float | None = None,
     growth: float = 10**0.5,
     inner_tol: float = 1e-4,
@@ -85,6 +92,8 @@ def sparse_quadratic_path(
         Factors on the loss of the classes.
     include, exclude : sequence or None
         Terms that must, or must not, be in every support, as in SparseQuadraticSVC.
+    interaction_cst, hierarchy, max_features, feature_cost, max_cost, feature_groups :
+        Rules on the terms and features of every surface, as in SparseQuadraticSVC.
     rho, growth, inner_tol, outer_tol, max_iter :
         Of the decompositions of "pd", as in SparseQuadraticSVC.
     certify : bool
@@ -108,6 +117,14 @@ def sparse_quadratic_path(
         "outer_tol": outer_tol,
         "max_iter": max_iter,
     }
+    rules = {
+        "interaction_cst": interaction_cst,
+        "hierarchy": hierarchy,
+        "max_features": max_features,
+        "feature_cost": feature_cost,
+        "max_cost": max_cost,
+        "feature_groups": feature_groups,
+    }
     check_values(
         {"loss": loss, "terms": terms, "method": method, "certify": certify, "node_limit": node_limit, **schedule},
         {
@@ -127,7 +144,7 @@ def sparse_quadratic_path(
     if samples.target.n_classes > 2:
         raise ValueError(f"a path needs two classes, but y has {samples.target.n_classes}; use SparseQuadraticSVCCV for more")
     n_features, n_terms = samples.X.shape[1], term_count(samples.X.shape[1])
-    limits = support_limits(include, exclude, names, n_features, n_terms, terms)
+    limits = support_limits(include, exclude, names, n_features, n_terms, terms, rules=rules)
     default = DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS
     grid, weights = k_grid(ks, n_terms - len(limits.exclude), len(limits.include), default), C_grid(Cs)
     check_memory(loss, samples.extent(len(limits.exclude), grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))

@@ -127,6 +127,10 @@ def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
         np.isfinite(view.units.center).all() and np.isfinite(view.units.scale).all() and (view.units.scale > 0.0).all(),
         "have a scale that is not positive",
     )
+    if view.is_ruled:
+        with top["params"].usable():
+            keeps = [view.keeps_rules(surface) for surface in view.surfaces]
+        top["surfaces"].require(all(keeps), "break the rules on supports among the parameters")
     return view
 
 

@@ -184,6 +184,11 @@ _MARKED: dict[str, tuple[Callable[[Any], bool], Callable[[Any, Callable[[Any], A
         lambda value, item: list(map(item, value)),
         lambda node: tuple(read_parameter(item) for item in node.items()),
     ),
+    "set": (
+        lambda value: isinstance(value, set | frozenset),
+        lambda value, item: list(map(item, sorted(value, key=str))),
+        lambda node: {read_parameter(item) for item in node.items()},
+    ),
     "dict": (
         lambda value: isinstance(value, dict),
         lambda value, item: [[item(key), item(entry)] for key, entry in value.items()],

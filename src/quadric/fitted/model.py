@@ -21,11 +21,12 @@ from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
 from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration, SigmoidCalibration, decided, probabilities
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
+from quadric.estimators.feature_rules import by_number, rules_of
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import default_names
+from quadric.geometry.terms import default_names, term_count
 from quadric.labels import class_texts, positions_in, refuse_masked
 from quadric.samples.target import codes_of_scores
 from quadric.samples.units import Units
@@ -305,6 +306,28 @@ class FittedModel(Columns):
         """
         return getattr(self.classifier, f"best_{name}_", getattr(self.classifier, name, None))
 
+    @property
+    def is_ruled(self) -> bool:
+        """Whether rules on terms and features together leave only some supports."""
+        return any(value is not None for value in rules_of(self.classifier).values())
+
+    def keeps_rules(self, surface: QuadraticSurface) -> bool:
+        """Whether some support that the model may have holds all terms of a surface.
+
+        Parameters
+        ----------
+        surface : QuadraticSurface
+
+        Returns
+        -------
+        bool
+        """
+        k, none = int(self.question("k")), np.zeros(term_count(self.n_features), dtype=bool)
+        found, terms = self.limits(k).candidates(none, lambda: none), np.flatnonzero(surface.coordinates())
+        inside = np.isin(found.terms, terms)  # a term of the support may have the coefficient zero
+        implied = found.rule.completions(inside, np.ones_like(inside))
+        return inside.sum() == len(terms) and implied.possible and bool(implied.fixed.sum() <= k)
+
     def limits(self, k: int, terms: str | None = None) -> SupportLimits:
         """Terms that must and must not be used.
 
@@ -320,7 +343,8 @@ class FittedModel(Columns):
         """
         names, terms = getattr(self.classifier, "feature_names_in_", None), terms or self.question("terms") or QUADRATIC
         lean = bool(getattr(self.classifier, "_is_lean", False))  # a bare surface has no say in it
-        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, lean=lean)
+        own: dict[str, Any] = {"lean": lean, "rules": rules_of(self.classifier)}
+        return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, **own)
 
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
@@ -332,7 +356,10 @@ class FittedModel(Columns):
         SparseQuadraticSVC
         """
         own = self.classifier.get_params() | {name: self.question(name) for name in ("terms", "loss", "k", "C")}
-        limits = self.limits(int(own["k"]), QUADRATIC)  # linear terms are a parameter of their own
+        names = [str(name) for name in getattr(self.classifier, "feature_names_in_", default_names(self.n_features))]
+        # linear terms and rules are parameters of their own
+        limits = support_limits(self.question("include"), self.question("exclude"), names, self.n_features, int(own["k"]))
+        own |= by_number(rules_of(self.classifier), names)
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         if isinstance(weights := own["class_weight"], Mapping):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}

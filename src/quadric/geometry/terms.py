@@ -58,8 +58,8 @@ def term_index(first: int, second: int | None, n_features: int) -> int:
     return low * n_features - low * (low - 1) // 2 + (high - low)
 
 
-def term_indices(first: int, second: IntArray, n_features: int) -> IntArray:
-    """Positions in z of the products of one feature with others."""
+def term_indices(first: int | IntArray, second: IntArray, n_features: int) -> IntArray:
+    """Positions in z of the products of one feature, or of several, with others."""
     low, high = np.minimum(first, second), np.maximum(first, second)
     return np.asarray(low * n_features - low * (low - 1) // 2 + (high - low))
 

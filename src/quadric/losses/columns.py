@@ -102,15 +102,10 @@ class ColumnTableau:
 
     def after(self, move: Move) -> float:
         """The minimum after a move of several terms."""
-        here = self._terms, self._rows
-        kept = ~np.isin(self._terms, move.out)
-        self._terms = np.append(self._terms[kept], move.into).astype(np.intp)
-        self._rows = np.vstack([self._rows[kept], self._scaled_rows(np.asarray(move.into, dtype=np.intp))])
-        self._settle()
-        value = self.value
-        self._terms, self._rows = here
-        self._settle()
-        return value
+        kept, into = ~np.isin(self._terms, move.out), np.asarray(move.into, dtype=np.intp)
+        terms, rows = np.append(self._terms[kept], into), np.vstack([self._rows[kept], self._scaled_rows(into)])
+        z = dpotrs(_factor_of(rows[:, terms]), self._q[terms], lower=1)[0]
+        return self._constant - 0.5 * float(self._q[terms] @ z)
 
     def _scaled_rows(self, terms: IntArray) -> FloatArray:
         return self._rows_of(terms) * self._scale * self._scale[terms][:, None]
@@ -176,6 +171,11 @@ def prices(
         entering = 1.0 - np.einsum("ij,ij->j", block, P), q[into] * scale[into] - z @ block
         single = None if moves.single is None else moves.single[:, first : first + PRICED_TERMS]
         yield into, exchanged(P[leaving].T.copy(), (B[leaving], z[leaving]), entering, single)
+
+
+def compounds(tableau: Tableau | ColumnTableau, rule: SupportRule) -> Sequence[Move]:
+    """Compound moves from the support of a tableau, by what its terms are worth."""
+    return rule.compounds(tableau.support, np.where(tableau.inside, tableau.costs(), tableau.gains()))
 
 
 def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: SupportRule) -> IntArray:

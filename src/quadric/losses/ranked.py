@@ -6,12 +6,12 @@ rules out those that cannot help. Only the most promising exchanges are then sol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from quadric.losses.base import IMPROVEMENT, Explorer, Found
-from quadric.losses.columns import MAX_KICK, ColumnTableau, resized_tableau
+from quadric.losses.columns import MAX_KICK, ColumnTableau, compounds, resized_tableau
 from quadric.losses.dual import DualStep
 from quadric.losses.rows import RowsProblem
 from quadric.losses.supports import Move, Moves
@@ -134,13 +134,14 @@ class RankedExplorer(Explorer):
             self._least[key] = ceiling
         return self._values.get(key, np.inf) >= ceiling
 
-    def _promising(self, support: IntArray) -> list[IntArray]:
+    def _promising(self, support: IntArray) -> Iterator[IntArray]:
         moves, model = self.rule.moves(support), self.model(support)
         change: FloatArray = model.exchanges(moves)
         # weak duality: these cannot help (docs/mathematics.md, eq. 6.5)
         change[self.dual_tableau(support).exchanges(moves) >= 0.0] = np.inf
         order = np.argsort(change, axis=None)[: self.tries]
         chosen = [np.unravel_index(int(t), change.shape) for t in order if change.flat[t] < np.inf]
-        singles = [Move(moves.out[[i]], moves.into[[j]]) for i, j in chosen]
-        compounds = sorted(moves.compound, key=model.after)[: self.tries]
-        return [move.applied(support) for move in (*singles, *compounds)]
+        for i, j in chosen:
+            yield Move(moves.out[[i]], moves.into[[j]]).applied(support)
+        for move in sorted(compounds(model, self.rule)[: 2 * self.tries], key=model.after)[: self.tries]:
+            yield move.applied(support)

@@ -41,14 +41,11 @@ class Moves:
         Terms that can leave and terms that can enter, one for another.
     single : boolean array of shape (len(out), len(into)) or None
         Which of these exchanges are admissible; None: all of them.
-    compound : tuple of Move
-        Exchanges of several terms at once, such as a product that enters together with its factors.
     """
 
     out: IntArray
     into: IntArray
     single: BoolArray | None = None
-    compound: tuple[Move, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ class SupportRule(ABC):
 
     @abstractmethod
     def moves(self, support: IntArray) -> Moves:
-        """Single and compound exchanges that lead to admissible supports of no more terms."""
+        """Exchanges of one term that lead to admissible supports."""
 
     @abstractmethod
     def completions(self, fixed: BoolArray, allowed: BoolArray) -> Completion:
@@ -115,6 +112,17 @@ class SupportRule(ABC):
     def droppable(self, inside: BoolArray) -> BoolArray | None:
         """Terms of an admissible support that may leave it alone; None: all but the required ones."""
         return None
+
+    def compounds(self, support: IntArray, worth: FloatArray) -> Sequence[Move]:
+        """Exchanges of several terms for as many where no single one helps, such as a product with the factors that it lacks.
+
+        ``worth``: about how much each term inside lowers the objective, and each term outside would. The best moves come first.
+        """
+        return ()
+
+    def closed(self, terms: IntArray) -> IntArray:
+        """Terms together with those that they may need."""
+        return terms
 
 
 @dataclass(frozen=True)

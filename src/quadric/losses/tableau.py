@@ -10,6 +10,8 @@ Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dger
@@ -161,13 +163,19 @@ class Tableau:
         P = self._T[:, out][into]  # whole columns first: the tableau is stored by columns
         return exchanged(P, (-diagonal[out], last[out]), (diagonal[into], last[into]), moves.single)
 
-    def after(self, move: Move) -> float:
-        """The minimum after a move of several terms."""
-        here = self.saved()
-        self.make(move)
-        value = self.value
-        self.restore(here)
-        return value
+    def changes(self, moves: Sequence[Move]) -> FloatArray:
+        """Change of the minimum by each move of several terms: the sweeps of (6.4) on its own rows and the last column only."""
+        out = np.empty(len(moves))
+        for size in {len(move.out) + len(move.into) for move in moves}:
+            own = [i for i, move in enumerate(moves) if len(move.out) + len(move.into) == size]
+            terms = np.array([[*moves[i].out, *moves[i].into, len(self._T) - 1] for i in own])
+            T = self._T[terms[:, :, None], terms[:, None, :]]
+            for j in range(size):
+                pivot = T[:, j, j].copy()
+                pivot[np.abs(pivot) <= SINGULAR] = SINGULAR  # a combination of the support, as in add
+                T -= T[:, :, j, None] * T[:, None, j, :] / pivot[:, None, None]
+            out[own] = 0.5 * T[:, -1, -1] - self.value
+        return out
 
     def make(self, move: Move) -> None:
         """Take terms out and others in."""

@@ -98,7 +98,7 @@ class WorkingSetExplorer(Explorer):
         """Make the working set hold some candidates."""
         if not np.isin(terms, self._working).all():
             # it only grows: what has helped once is likely to be asked for again
-            self._enter(self.problem.among(np.union1d(self._working, terms)))
+            self._enter(self.problem.among(self.rule.closed(np.union1d(self._working, terms))))
 
     def _enter(self, pool: SparseProblem) -> None:
         self._working = np.searchsorted(self.problem.terms, pool.terms)

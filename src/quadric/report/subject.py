@@ -122,7 +122,8 @@ class Subject:
         shared = {name: own[name] for name in signature(sparse_quadratic_path).parameters if name in own}
         # the path itself takes samples as they are, with all terms
         limits = self.fitted.limits(self.k, QUADRATIC)  # linear terms are a parameter of their own
-        shared["exclude"] = limits.without(lambda: redundant_of_samples(U, np.ones(len(U)))).exclude.tolist()
+        left_out = limits.without(lambda: redundant_of_samples(U, np.ones(len(U)))).exclude
+        shared["exclude"] = [*own["exclude"], *np.setdiff1d(left_out, limits.exclude).tolist()]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScaleWarning)  # fitting the model has said so
             return sparse_quadratic_path(U, codes, ks=list(ks), Cs=(own["C"],), **shared)

@@ -42,7 +42,8 @@ from quadric.workflow.training import check_folds
 # Where the rows that are explained by default lie among the declined ones, by score.
 QUANTILES = (0.9, 0.5, 0.1)
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
-PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", "random_state", "standardize", "clip", "rule")
+RULES = ("interaction_cst", "hierarchy", "max_features", "feature_cost", "max_cost")
+PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", *RULES, "random_state", "standardize", "clip", "rule")
 
 
 def summarise_table(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from quadric.losses.base import Explorer
+from quadric.losses.columns import ColumnTableau, compounds
 from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial
 from quadric.losses.ranked import RankedExplorer
 from quadric.losses.supports import Move
@@ -55,6 +56,8 @@ def exchanged(
         few = len(supports) <= most
         better, decided = _better(stream, fit, supports if few else supports[:FIRST], ceiling)
         if better is None:
+            better = _better(stream, fit, _compounds(stream, explorer, fit, ceiling), ceiling)[0]
+        if better is None:
             return fit, decided if few else None
         fit = better
     return fit, None
@@ -75,15 +78,23 @@ def _open(stream: StreamedProblem, explorer: Explorer | None, fit: StreamedFit, 
     moves, tableau = stream.rule.moves(fit.support), stream.dual_tableau(fit)
     left = np.argwhere(tableau.value + tableau.exchanges(moves) < ceiling)
     if len(left) and explorer is not None:
-        model = stream.model(fit)
-        if model is None and isinstance(explorer, RankedExplorer):
-            model = explorer.model(fit.support)
+        model = _model(stream, explorer, fit)
         if model is not None:
             left = left[np.argsort(model.exchanges(moves)[tuple(left.T)], kind="stable")]
             left[FIRST:] = left[FIRST:][np.argsort(left[FIRST:, stream.shared], kind="stable")]
-    compounds = [move for move in moves.compound if tableau.after(move) < ceiling]
-    singles = [Move(moves.out[[i]], moves.into[[j]]) for i, j in left]
-    return [move.applied(fit.support) for move in (*compounds, *singles)]
+    return [Move(moves.out[[i]], moves.into[[j]]).applied(fit.support) for i, j in left]
+
+
+def _model(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit) -> ColumnTableau | None:
+    model = stream.model(fit)
+    return explorer.model(fit.support) if model is None and isinstance(explorer, RankedExplorer) else model
+
+
+def _compounds(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit, ceiling: float) -> list[IntArray]:
+    """The supports after the most promising compound moves that the multipliers do not rule out."""
+    tableau = stream.dual_tableau(fit)
+    moves = compounds(_model(stream, explorer, fit) or tableau, stream.rule)
+    return [move.applied(fit.support) for move in moves if tableau.after(move) < ceiling][:FIRST]
 
 
 def _better(

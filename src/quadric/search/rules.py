@@ -1,21 +1,24 @@
 """Which supports are admissible: the rules behind the contract of losses/supports.py.
 
-``RequiredTerms`` is today's rule: some terms are always in. Others, such as a hierarchy (a product only with its factors) or a
-budget of features, are further subclasses of ``SupportRule`` that a ``SupportLimits`` hands out.
+``RequiredTerms``: some terms are always in. search/structured.py has the rules on terms and features together, such as a
+hierarchy (a product only with its factors) or a budget of features. ``SupportLimits`` hands out the one that a fit works under.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses.supports import Candidates, Completion, Moves, SupportRule
 from quadric.types import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from quadric.search.structured import Structure
 
 
 def _no_terms() -> IntArray:
@@ -85,21 +88,24 @@ class SupportLimits:
     include, exclude : arrays
     lean : bool
         Whether redundant products, which are affine functions of their own factors on the data, are left out, too.
+    structure : Structure or None
+        Rules on terms and features together.
     """
 
     include: IntArray = field(default_factory=_no_terms)
     exclude: IntArray = field(default_factory=_no_terms)
     lean: bool = False
+    structure: Structure | None = None
 
     def demanded_features(self, n_features: int) -> IntArray:
         both = np.concatenate([factor[self.include] for factor in term_factors(n_features)])
         return np.unique(both[both != LINEAR])
 
     def linear(self, n_features: int) -> SupportLimits:
-        return SupportLimits(self.include, np.union1d(self.exclude, np.arange(term_count(n_features) - n_features)))
+        return replace(self, exclude=np.union1d(self.exclude, np.arange(term_count(n_features) - n_features)), lean=False)
 
     def only(self, terms: IntArray, n_terms: int) -> SupportLimits:
-        """The same limits with some of all ``n_terms`` terms as the only candidates."""
+        """Some of all ``n_terms`` terms as the only candidates, for refits."""
         return SupportLimits(self.include, np.setdiff1d(np.arange(n_terms), terms))
 
     def without(self, redundant: Callable[[], BoolArray]) -> SupportLimits:
@@ -107,7 +113,7 @@ class SupportLimits:
         if not self.lean:
             return self
         left_out = np.setdiff1d(np.flatnonzero(redundant()), self.include)
-        return SupportLimits(self.include, np.union1d(self.exclude, left_out))
+        return replace(self, exclude=np.union1d(self.exclude, left_out), lean=False)
 
     def candidates(self, constant: BoolArray, redundant: Callable[[], BoolArray]) -> Candidates:
         """Terms that vary and are not excluded; redundant ones only if they are included, where that is asked for."""
@@ -116,13 +122,18 @@ class SupportLimits:
         allowed = ~constant
         # finding redundant terms takes a pass over the data: only asked for where it matters
         allowed[self.without(redundant).exclude] = False
+        if self.structure is not None:  # a product whose linear terms are constant cannot be in a support either
+            allowed = self.structure.possible(allowed)
         if not allowed.any():
-            raise ValueError("exclude leaves no term that varies on the data")
+            rules = "exclude leaves" if self.structure is None else "exclude and the rules on supports leave"
+            raise ValueError(f"{rules} no term that varies on the data")
         terms = np.flatnonzero(allowed)
         missing = np.setdiff1d(self.include, terms)
         if len(missing):
             raise ValueError(f"include names terms that do not vary on the data: coef_ indices {missing.tolist()}")
-        return Candidates(terms, RequiredTerms(len(terms), np.searchsorted(terms, np.unique(self.include))))
+        required = np.searchsorted(terms, np.unique(self.include))
+        of_terms = RequiredTerms(len(terms), required) if self.structure is None else self.structure.rule(terms, required)
+        return Candidates(terms, of_terms)
 
 
 NO_LIMITS = SupportLimits()

@@ -9,7 +9,7 @@ from quadric.certificate import Certificate
 from quadric.export import equation
 from quadric.samples.recoding import FEWEST_ROWS
 from quadric.workflow.cv_summary import Figure, grids_of
-from quadric.workflow.options import AUTO
+from quadric.workflow.options import AUTO, TrainingOptions
 from quadric.workflow.scorers import measure_named
 from quadric.workflow.training import Trained
 
@@ -23,7 +23,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str) -> str:
+def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str, *, is_ruled: bool = False) -> str:
     """What a certificate says.
 
     Parameters
@@ -33,6 +33,8 @@ def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str
         Whether f is the same for all rows, but for rounding.
     no_bound : str
         What to say where there is none.
+    is_ruled : bool
+        Whether only some supports are admissible.
 
     Returns
     -------
@@ -41,13 +43,13 @@ def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str
     parts = [f"objective {certificate.objective:.6g}"]
     parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
     if certificate.swap_optimal and certificate.status != "optimal":
-        parts.append("no exchange of one term helps")
-    return "; ".join([*parts, _proof_words(certificate, no_bound)])
+        parts.append(f"no {'admissible ' * is_ruled}exchange of one term helps")
+    return "; ".join([*parts, _proof_words(certificate, no_bound, is_ruled)])
 
 
-def _proof_words(certificate: Certificate, no_bound: str) -> str:
+def _proof_words(certificate: Certificate, no_bound: str, is_ruled: bool) -> str:
     if certificate.status == "optimal":
-        return f"proved best with at most {certificate.k} terms"
+        return f"proved best with at most {certificate.k} terms{' under the rules' * is_ruled}"
     if certificate.gap is None:
         return no_bound
     return f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"
@@ -105,7 +107,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
         **(_proofs(trained, stopped) if model.method == "exact" else {}),
         "how good": _goodness(trained),
         "beside it": _beside(trained),
-        "chosen": terms if chosen is None else f"{terms}; {chosen}",
+        "chosen": "; ".join(text for text in (terms, rule_words(trained.options), chosen) if text),
         "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
         "read in passes": _passes(trained),
     }
@@ -124,7 +126,10 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
     """
     data, certificates, found = trained.data, trained.classifier.certificates_, trained.cross_validation
     subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
-    words = (certificate_words(*one, NO_BOUND) for one in zip(certificates, trained.is_constant, strict=True))
+    words = (
+        certificate_words(*one, NO_BOUND, is_ruled=trained.view.is_ruled)
+        for one in zip(certificates, trained.is_constant, strict=True)
+    )
     return {
         "classes": _classes(trained),
         "base rate": base_rates(trained),
@@ -134,6 +139,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
         "log-loss": None if found is None or found.log_loss is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
         "terms": _terms(trained),
         "chosen": _chosen(trained),
+        "rules": rule_words(trained.options),
         "runner-up": _runner_up(trained),
         **dict(zip(subjects, words, strict=True)),
         "left out": _excluded(trained),
@@ -148,7 +154,7 @@ def _proofs(trained: Trained, stopped: bool) -> dict[str, str]:
     words = []
     for certificate in trained.classifier.certificates_:
         ended = "stopped by Ctrl-C; " if stopped and certificate.status != "optimal" else ""
-        words.append(f"{ended}{_proof_words(certificate, NO_BOUND)}")
+        words.append(f"{ended}{_proof_words(certificate, NO_BOUND, trained.view.is_ruled)}")
     if len(set(words)) == 1:
         return {"proof": words[0]}
     return {f"proof, {name}": each for name, each in zip(trained.data.class_names, words, strict=True)}
@@ -243,6 +249,19 @@ def _terms(trained: Trained) -> str:
     return (
         f"{used} of {trained.n_candidates} ({origin}); k = {model.k}, C = {model.C:g}, loss {model.loss}, method {model.method}"
     )
+
+
+def rule_words(options: TrainingOptions) -> str | None:
+    """The rules on terms and columns in a few words; None where there are none."""
+    sets = options.interaction_cst
+    parts = {
+        "no products of two columns": sets == "no_interactions",
+        f"products within {len(sets or ())} sets of columns and among the others": not isinstance(sets, str | None),
+        f"{options.hierarchy} hierarchy": options.hierarchy is not None,
+        f"at most {options.max_features} columns": options.max_features is not None,
+        f"cost at most {options.max_cost}": options.max_cost is not None,
+    }
+    return ", ".join(text for text, holds in parts.items() if holds) or None
 
 
 def _chosen(trained: Trained) -> str | None:

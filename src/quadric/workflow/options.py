@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, get_args, get_origin, get_type_hints
 
@@ -84,6 +84,8 @@ class TrainingOptions:
         Probability above which the second of two classes is predicted, or a rule that chooses it, as in CalibratedModel.
     include, exclude : tuples of str
         Names of terms; a column of categories stands for all of its features.
+    interaction_cst, hierarchy, max_features, feature_cost, max_cost :
+        Rules on terms and columns, as in SparseQuadraticSVC, by the names of columns; the features of one column count as one.
     frozen : tuple of str
         Columns that advice on how to change a decision must leave alone; the model file keeps them.
     seed : int
@@ -132,6 +134,11 @@ class TrainingOptions:
     cutoff: float | str = 0.5
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    interaction_cst: str | Sequence[Iterable[str]] | None = None
+    hierarchy: Literal["weak", "strong"] | None = None
+    max_features: int | None = None
+    feature_cost: Mapping[str, float] | None = None
+    max_cost: float | None = None
     frozen: tuple[str, ...] = ()
     seed: int = 0
     n_jobs: int | None = None
@@ -149,6 +156,8 @@ class TrainingOptions:
         rules = {
             **{name: rule.one_of(*values) for name, values in choices().items()},
             "k": rule.N_TERMS,
+            "max_features": rule.N_TERMS,
+            "max_cost": tolerance,
             "C": rule.LOSS_WEIGHT,
             "folds": rule.integer_from(2, LARGEST_COUNT),
             "rule": rule.Rule(lambda v: v in ("best", "1se") or tolerance.holds(v), f"'best', '1se' or {tolerance.words}"),
@@ -208,7 +217,10 @@ class TrainingOptions:
         -------
         dict
         """
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        plain = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
+        if not isinstance(self.interaction_cst, str | None):
+            plain["interaction_cst"] = [sorted(members) for members in self.interaction_cst]
+        return plain
 
 
 def _some(values: tuple[float, ...]) -> str:

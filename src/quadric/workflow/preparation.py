@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from quadric.errors import ParameterError, listed, quoted, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators.constraints import support_limits
+from quadric.estimators.feature_rules import BUDGETS, RULES, by_number
 from quadric.estimators.validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
 from quadric.labels import typed_labels
@@ -50,6 +52,8 @@ class TermLimits:
         How many of the excluded terms are squares of two-valued features, and products within one column.
     n_rare : int
         How many others are products of levels or flags that are not zero in fewer than ten rows.
+    rules : mapping
+        The other rules on supports as parameters of the classifier, by number of feature.
     """
 
     include: list[int]
@@ -57,6 +61,7 @@ class TermLimits:
     n_squares: int
     n_products: int
     n_rare: int = 0
+    rules: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -411,15 +416,32 @@ def _term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], op
     names = [feature.name for feature in encoder.features_]
     n = len(names)
     wanted, unwanted = (_expanded(encoder, terms) for terms in (options.include, options.exclude))
+    k = term_count(n) if options.k is None else options.k
     try:
-        demanded = support_limits(wanted, unwanted, names, n, term_count(n) if options.k is None else options.k)
+        rules = _rules(encoder, options)
+        demanded = support_limits(wanted, unwanted, names, n, k, rules=rules)
     except ValueError as error:
         raise OptionError(str(error)) from None
     include = demanded.include.tolist()
     pairs = [pair for pair in redundant if term_index(*pair, n) not in include]
     n_squares = sum(i == j for i, j in pairs)
     exclude = sorted({*demanded.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
-    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares)
+    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares, rules=rules)
+
+
+def _rules(encoder: TableEncoder, options: TrainingOptions) -> dict[str, Any]:
+    """The rules on terms and columns as rules on features, those of one column being a group."""
+    rules = by_number({name: getattr(options, name, None) for name in RULES}, encoder.input_names_)
+    features: list[list[int]] = [[] for _ in encoder.input_names_]
+    for number, feature in enumerate(encoder.features_):
+        features[feature.input].append(number)
+    if isinstance(sets := rules["interaction_cst"], list):
+        rules["interaction_cst"] = [[number for column in members for number in features[column]] for members in sets]
+    if (prices := rules["feature_cost"]) is not None:
+        rules["feature_cost"] = {number: price for column, price in prices.items() for number in features[column]}
+    if any(rules[name] is not None for name in BUDGETS):
+        rules["feature_groups"] = [members for members in features if len(members) > 1]
+    return {name: value for name, value in rules.items() if value is not None}
 
 
 def _expanded(encoder: TableEncoder, terms: Iterable[str]) -> list[str]:

@@ -438,6 +438,7 @@ def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str
         "class_weight": data.class_weight(options.class_weight),
         "include": data.limits.include or None,
         "exclude": data.limits.exclude or None,
+        **data.limits.rules,
         "time_limit": options.time_limit,
         "gap_limit": options.gap_limit,
         "random_state": options.seed,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from quadric.losses.base import IMPROVEMENT, Explorer, Found
-from quadric.losses.columns import MAX_KICK, resized_tableau
+from quadric.losses.columns import MAX_KICK, compounds, resized_tableau
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.supports import Move, Moves
 from quadric.losses.tableau import Tableau
@@ -84,10 +84,11 @@ class LeastSquaresExplorer(Explorer):
             change, best = float(table[i, j]), Move((int(moves.out[i]),), (int(moves.into[j]),))
         else:
             change, best = np.inf, Move((), ())
-        for move in moves.compound:  # no closed form: swept there and back
-            other = self.tableau.after(move) - self.tableau.value
-            if other < change:
-                change, best = other, move
+        if not change < -IMPROVEMENT * abs(self.tableau.value):
+            others = compounds(self.tableau, self.rule)
+            for move, other in zip(others, self.tableau.changes(others).tolist(), strict=True):
+                if other < change:
+                    change, best = other, move
         return change, best
 
     def _perturb(self, rng: np.random.Generator) -> None:

@@ -13,6 +13,7 @@ from quadric.geometry.energy import Energy, rounding_of_sum
 from quadric.geometry.stacked import StackedRows
 from quadric.losses.base import SparseProblem
 from quadric.losses.least_squares.curvature import Curvature, WideCurvature
+from quadric.losses.supports import SupportRule
 from quadric.losses.tableau import SINGULAR
 from quadric.samples.labelled import LabelledSamples
 from quadric.types import FloatArray, IntArray
@@ -136,8 +137,8 @@ class LeastSquaresProblem(SparseProblem):
     def promising(self, n_terms: int, support: IntArray | None = None) -> SparseProblem:
         if n_terms >= self.n_terms:
             return self.among(np.arange(self.n_terms)) or self
-        chosen = promising_terms(self.curvature.row, self.curvature.diagonal, self.q, self.k, self.rule.required, n_terms)
-        return self.among(chosen if support is None else np.union1d(chosen, support)) or self
+        chosen = promising_terms(self.curvature.row, self.curvature.diagonal, self.q, self.k, self.rule, n_terms)
+        return self.among(self.rule.closed(chosen if support is None else np.union1d(chosen, support))) or self
 
     def objective(self, z: FloatArray, c: float) -> float:
         off_optimum = c - self.intercept(z)  # (2.2) is F at the best c; elsewhere F grows as a parabola in c
@@ -156,7 +157,7 @@ class LeastSquaresProblem(SparseProblem):
 
 
 def promising_terms(
-    row_of: Callable[[int], FloatArray], diagonal: FloatArray, q: FloatArray, k: int, required: IntArray, n_terms: int
+    row_of: Callable[[int], FloatArray], diagonal: FloatArray, q: FloatArray, k: int, rule: SupportRule, n_terms: int
 ) -> IntArray:
     """The best entrants at each step of a forward selection to k terms, as many of each step as make ``n_terms`` together.
 
@@ -166,12 +167,18 @@ def promising_terms(
     left, h = diagonal.copy(), q.copy()  # T_jj and h_j of the tableau
     factor: list[FloatArray] = []
     chosen: list[int] = []
-    orders = []
+    orders, required = [], rule.required
     while True:
         usable = left > SINGULAR * diagonal
         usable[chosen] = False
-        orders.append(_largest(np.where(usable, h**2 / np.where(usable, left, 1.0), -np.inf), n_terms))
-        step = len(chosen)
+        gains = np.where(usable, h**2 / np.where(usable, left, 1.0), -np.inf)
+        orders.append(_largest(gains, n_terms))
+        step, inside = len(chosen), np.zeros(len(q), dtype=bool)
+        inside[chosen] = True
+        addable = rule.addable(inside)
+        if addable is not None and step >= len(required):  # a rule may leave none of those
+            usable &= addable
+            orders.append(_largest(np.where(usable, gains, -np.inf), n_terms))
         if step == k or not usable.any():
             break
         entrant = int(required[step]) if step < len(required) else int(orders[-1][0])

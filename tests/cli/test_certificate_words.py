@@ -53,6 +53,9 @@ def test_sentences_of_the_report():
     assert proved(SETTLED).startswith("Not proved: there is no safe bound on these data")
     assert "standardise them" in proved(SETTLED)
     assert proved(SETTLED.bounded(10.0)).startswith("Proved: no equation with at most 5 terms has")
+    assert proved(SETTLED.bounded(10.0), is_ruled=True).startswith(
+        "Proved: no equation with at most 5 terms that keeps the rules has"
+    )
     loose = replace(SETTLED, decrease=0.23, local_minimum=False)
     assert "could lower the objective by up to 23.0" in proved(loose.bounded(5.0))
     assert "is not known" in proved(replace(loose, decrease=1.0))
@@ -85,7 +88,10 @@ def test_a_model_without_any_slope_is_not_called_fine(run, tmp_path):
 def proofs_of(certificates, stopped=False):
     classifier = SimpleNamespace(certificates_=certificates)
     names = ["a", "b", "c"][: max(len(certificates), 2)]
-    return _proofs(SimpleNamespace(classifier=classifier, data=SimpleNamespace(class_names=names)), stopped)
+    return _proofs(
+        SimpleNamespace(classifier=classifier, view=SimpleNamespace(is_ruled=False), data=SimpleNamespace(class_names=names)),
+        stopped,
+    )
 
 
 def test_a_proof_is_told_in_one_line_where_all_classes_have_the_same():

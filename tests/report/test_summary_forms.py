@@ -23,7 +23,7 @@ from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify
 from quadric.credit import CalibratedModel, SigmoidCalibration
 from quadric.export import SavedModel, equation, load_model, save_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.report import Coefficient, Feature, summarise, summarising, surfaces
+from quadric.report import Coefficient, Feature, render, summarise, summarising, surfaces
 from quadric.report.numbers import short
 from quadric.report.slices import level_line
 from quadric.report.story import SHAPES, definition, term_words
@@ -478,3 +478,14 @@ def test_every_kind_of_surface_has_words():
                 kinds.add(QuadraticSurface(np.diag(diagonal), np.append(np.zeros(n - 1), slope), c).kind())
     assert len(kinds) > 15
     assert kinds <= set(SHAPES)
+
+
+def test_proofs_of_a_ruled_model_speak_of_equations_that_keep_the_rules():
+    X, y = load_iris(return_X_y=True)
+    X, y = X[50:], y[50:]
+    pages = {}
+    for hierarchy in (None, "strong"):
+        model = SparseQuadraticSVC(k=3, hierarchy=hierarchy).fit(X, y)
+        page = render(summarise(model, X, y, n_boot=0, cv=2))
+        pages[hierarchy] = "that keeps the rules" in page, "another within the rules" in page
+    assert pages == {None: (False, False), "strong": (True, True)}

@@ -13,7 +13,7 @@ from quadric.extras import require
 from quadric.report import figures, story
 from quadric.report.drawing import Figure
 from quadric.report.numbers import MINUS, number, percent, short
-from quadric.report.story import EXCHANGES, PROVED_BEST, gap_fact, number_of, proved, term_symbol, term_words
+from quadric.report.story import PROVED_BEST, exchanges, gap_fact, number_of, proved, term_symbol, term_words
 from quadric.report.values import ReportSummary, View
 
 POLICY = "default-src 'none'; style-src {style}; script-src {script}; img-src data:; base-uri 'none'; form-action 'none'"
@@ -150,7 +150,7 @@ def _stop(
         "expanded": view.expanded,
         "cells": heat["cells"][i],
         "facts": facts,
-        "sentences": (proved(certificate), EXCHANGES[certificate.swap_optimal]),
+        "sentences": (proved(certificate, summary.is_ruled), exchanges(certificate, summary.is_ruled)),
         "marks": [curve["places"][i] for curve in curves],
     }
 

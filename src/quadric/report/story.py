@@ -99,9 +99,9 @@ def simpler(summary: ReportSummary) -> str:
     return f"An accuracy within one standard error of the best needs {simplest}."
 
 
-def proved(certificate: Certificate) -> str:
+def proved(certificate: Certificate, is_ruled: bool = False) -> str:
     """What the certificate proves, in a sentence."""
-    k = number_of(certificate.k, "term")
+    k = f"{number_of(certificate.k, 'term')}{' that keeps the rules' * is_ruled}"
     if certificate.status == "optimal":
         return f"Proved: no equation with at most {k} has a lower objective on these data."
     if certificate.gap is None:
@@ -110,6 +110,12 @@ def proved(certificate: Certificate) -> str:
     else:
         sentence = f"Proved: no equation with at most {k} lowers the objective by more than {gap_text(certificate.gap)}."
     return f"{sentence} {_unsettled(certificate)}".rstrip()
+
+
+def exchanges(certificate: Certificate, is_ruled: bool) -> str:
+    """What is known of exchanges of one term, in a sentence."""
+    sentence = EXCHANGES[certificate.swap_optimal]
+    return sentence.replace("another", "another within the rules", 1) if is_ruled else sentence
 
 
 def _unsettled(certificate: Certificate) -> str:

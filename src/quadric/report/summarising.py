@@ -205,6 +205,7 @@ def summarise(
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
         **_making(subject, origin, settings, seconds, own[0].objective),
         findings=tuple(findings),
+        is_ruled=subject.fitted.is_ruled,
     )
     summary: ReportSummary = _plain(values)
     return summary

@@ -250,6 +250,8 @@ class ReportSummary:
         Whether the model has the same objective on these data as on those of the fit; None if the model does not know it.
     findings : tuple of str
         What a look at the table brought up before the fit.
+    is_ruled : bool
+        Whether rules on terms and features leave only some equations, of which proofs then speak.
     """
 
     name: str
@@ -276,3 +278,4 @@ class ReportSummary:
     created: str
     same_data: bool | None
     findings: tuple[str, ...] = ()
+    is_ruled: bool = False

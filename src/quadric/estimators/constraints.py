@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from quadric.errors import Troubles, listed, near_name, quoted
-from quadric.estimators.feature_rules import RULES, by_number, limited
-from quadric.geometry.terms import default_names, term_count, term_index, term_names
+from quadric.estimators.feature_rules import RULES, by_number, limited, listed_terms
+from quadric.geometry.terms import default_names, term_count, term_index
 from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
@@ -167,5 +167,4 @@ class _Vocabulary:
         raise ValueError(f"{parameter}: there is no feature {quoted(part)}")
 
     def listed(self, terms: IntArray) -> str:
-        names = term_names(self.names)
-        return ", ".join(names[t] for t in terms[:8]) + (", ..." if len(terms) > 8 else "")
+        return listed_terms(terms, self.names)

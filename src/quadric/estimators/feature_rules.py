@@ -12,7 +12,7 @@ from quadric.errors import quoted, refuse_unknown
 from quadric.estimators.validation import N_TERMS, check_values, none_or, number_from, one_of
 from quadric.geometry.terms import LINEAR, term_factors, term_names
 from quadric.search.rules import SupportLimits
-from quadric.search.structured import STRONG, WEAK, Structure
+from quadric.search.structured import PRICE_ROUNDING, STRONG, WEAK, Structure
 from quadric.types import BoolArray, IntArray
 
 # Sets of features by name or number, as people write them.
@@ -47,7 +47,7 @@ def by_number(rules: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     interactions, prices, groups = (rules[name] for name in ("interaction_cst", "feature_cost", "feature_groups"))
     if (prices is None) != (rules["max_cost"] is None):
         missing, given = ("feature_cost", "max_cost") if prices is None else ("max_cost", "feature_cost")
-        raise ValueError(f"{given} says nothing without {missing}: give both, or max_features")
+        raise ValueError(f"{given} has no effect without {missing}: give both, or max_features")
     if interactions is not None and not isinstance(interactions, str):
         rules["interaction_cst"] = _sets("interaction_cst", interactions, names)
     elif interactions not in (None, NO_INTERACTIONS, PAIRWISE):
@@ -88,7 +88,7 @@ def limited(limits: SupportLimits, rules: Mapping[str, Any], names: Sequence[str
     forbidden = _forbidden(rules["interaction_cst"], len(names))
     both = np.intersect1d(limits.include, np.flatnonzero(forbidden))
     if len(both):
-        raise ValueError(f"include and interaction_cst contradict each other on {_listed(both, names)}")
+        raise ValueError(f"include and interaction_cst contradict each other on {listed_terms(both, names)}")
     structure = _structure(rules, len(names))
     forbidden[limits.exclude] = True
     if structure is None:
@@ -98,15 +98,15 @@ def limited(limits: SupportLimits, rules: Mapping[str, Any], names: Sequence[str
             cheapest = f"the price of the cheapest feature, {prices.min():g}"
             raise ValueError(f"{name} = {limit:g} is below {cheapest} by feature_cost: no term is left")
         used = np.unique(structure.groups[limits.demanded_features(len(names))])
-        if prices[used].sum() > limit * (1.0 + 1e-9):
+        if prices[used].sum() > limit * (1.0 + PRICE_ROUNDING):
             what = f"{len(used)} features" if name == "max_features" else f"features that cost {prices[used].sum():g}"
-            raise ValueError(f"include needs {what}, more than {name} = {limit:g}: {_listed(limits.include, names)}")
+            raise ValueError(f"include needs {what}, more than {name} = {limit:g}: {listed_terms(limits.include, names)}")
     possible = structure.possible(~forbidden)
     impossible = limits.include[~possible[limits.include]]
     if len(impossible):
         raise ValueError(
-            f"include and exclude contradict each other under hierarchy={structure.hierarchy!r}: {_listed(impossible, names)} "
-            "needs linear terms that exclude leaves out"
+            f"include and exclude contradict each other under hierarchy={structure.hierarchy!r}: "
+            f"{listed_terms(impossible, names)} needs linear terms that exclude leaves out"
         )
     if not possible.any():
         raise ValueError("exclude and the rules on supports contradict each other: no term is left")
@@ -117,12 +117,12 @@ def limited(limits: SupportLimits, rules: Mapping[str, Any], names: Sequence[str
     if len(include) > k:
         raise ValueError(
             f"include holds {len(include)} terms with those that hierarchy={structure.hierarchy!r} asks for, more than "
-            f"k = {k}: {_listed(include, names)}"
+            f"k = {k}: {listed_terms(include, names)}"
         )
     if not rule.admissible(needed):
         raise ValueError(
             "hierarchy='weak' allows a product of include only with one of its linear terms, and does not say which: add that "
-            f"to include, beside {_listed(limits.include, names)}"
+            f"to include, beside {listed_terms(limits.include, names)}"
         )
     return SupportLimits(include, np.flatnonzero(~possible), limits.lean, structure)
 
@@ -168,7 +168,7 @@ def _sets(parameter: str, sets: Any, names: Sequence[str]) -> list[list[int]]:
 
 def _numbers(parameter: str, features: Any, names: Sequence[str]) -> list[int]:
     if not isinstance(features, Iterable) or isinstance(features, str):
-        raise ValueError(f"{parameter}: {quoted(features)} is no set of features")
+        raise ValueError(f"{parameter}: {quoted(features)} is not a set of features")
     features = list(features)
     refuse_unknown([each for each in features if isinstance(each, str)], names, f"{parameter}: X", "feature")
     wrong = [each for each in features if not isinstance(each, str) and not _is_number(each, len(names))]
@@ -182,6 +182,7 @@ def _is_number(value: Any, n_features: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < n_features
 
 
-def _listed(terms: IntArray, names: Sequence[str]) -> str:
+def listed_terms(terms: IntArray, names: Sequence[str]) -> str:
+    """The first few terms by name."""
     every = term_names(names)
     return ", ".join(every[t] for t in terms[:8]) + (", ..." if len(terms) > 8 else "")

@@ -87,7 +87,7 @@ def are_grouped(texts: Collection[str]) -> bool:
 
 
 def number_in(text: str, form: str) -> float | None:
-    """A number that is written in a form, with its unit or without; None if it is none.
+    """A number that is written in a form, with its unit or without; None if it is not one.
 
     Parameters
     ----------

@@ -81,7 +81,8 @@ class PreparedData:
     codes : array of shape (m,)
         Positions of the rows' classes.
     labels : array of shape (n_classes,)
-        Of the classes for the classifier, sorted: their names where these are short and in sorted order, else their positions.
+        Of the classes for the classifier, sorted: their names (numbers and truth values as such) where these are short
+        and in sorted order, else their positions.
     class_names : tuple of str
         In the order of the labels; of two, the positive one is the last.
     limits : TermLimits

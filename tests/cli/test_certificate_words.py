@@ -47,6 +47,10 @@ def test_bounds():
     assert "proved best with at most 5 terms" in words(SETTLED.bounded(10.0))
     assert "the best is at most 50.0 % lower (bound 5)" in words(SETTLED.bounded(5.0))
     assert words(SETTLED.bounded(None)).endswith("; no bound")
+    assert "at most 0.1 % lower" in words(SETTLED.bounded(9.9999))  # what a bound leaves open is rounded up
+    assert "at most 20.1 % lower" in words(SETTLED.bounded(7.9999))
+    assert "at most 20.0 % lower" in words(SETTLED.bounded(8.0))
+    assert "by more than 0.1" in proved(SETTLED.bounded(9.9999))
 
 
 def test_sentences_of_the_report():

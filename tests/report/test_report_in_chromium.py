@@ -161,7 +161,7 @@ def test_arrow_keys_show_the_equation_of_every_number_of_terms(open_page, path):
         assert read(facts[2]) == pytest.approx(certificate.objective, rel=1e-5)
         bound, gap = read(facts[3]), read(facts[4].removesuffix("%"))
         assert certificate.lower_bound * (1.0 - 1e-5) <= bound <= certificate.objective * (1.0 + 1e-5)
-        assert gap == pytest.approx(100 * (1.0 - bound / certificate.objective), abs=0.051)
+        assert gap == pytest.approx(100 * (1.0 - bound / certificate.objective), abs=0.101)  # rounded up
         assert texts(browser, "#stop-heading")[0].startswith(f"{k} term")
         slider(browser).send_keys(Keys.ARROW_RIGHT)
     assert seen == list(KS)

@@ -487,5 +487,6 @@ def test_proofs_of_a_ruled_model_speak_of_equations_that_keep_the_rules():
     for hierarchy in (None, "strong"):
         model = SparseQuadraticSVC(k=3, hierarchy=hierarchy).fit(X, y)
         page = render(summarise(model, X, y, n_boot=0, cv=2))
-        pages[hierarchy] = "that keeps the rules" in page, "another within the rules" in page
-    assert pages == {None: (False, False), "strong": (True, True)}
+        words = "that keeps the rules", "another within the rules", "best equation found under the rules for each number"
+        pages[hierarchy] = *(each in page for each in words), page.count("found under the rules")
+    assert pages == {None: (False, False, False, 0), "strong": (True, True, True, 3)}

@@ -128,6 +128,17 @@ def test_terms_that_may_enter_or_leave_alone(wider):
             assert drop == (inside[term] and obeys(set(support.tolist()) - {term}, wider))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_restarts_that_end_where_others_have_been_miss_nothing(seed):
+    X, y = random_samples(seed, m=80, n=4)
+    problem, k, n_starts = make_problem("least_squares", X, y, C=16.0, k=4), 4, 12
+    found = problem.explorer().restarted(k, np.random.default_rng(seed), n_starts, lambda: True)
+    explorer, rng = problem.explorer(), np.random.default_rng(seed)
+    ends = [explorer.descend(explorer.resized(NONE, k))]
+    ends += [explorer.descend(explorer.resized(np.sort(rng.choice(14, k // 2, replace=False)), k)) for _ in range(n_starts)]
+    assert found.value == pytest.approx(min(end.value for end in ends), rel=1e-9)
+
+
 def test_projection_and_repair(wider):
     rng, rule = np.random.default_rng(3), wider.rule(np.arange(20), NONE)
     for k in range(1, 9):

@@ -253,8 +253,8 @@ class Explorer(ABC):
         """The support with terms added or dropped one at a time, the most useful first, until there are k."""
 
     @abstractmethod
-    def descend(self, support: IntArray) -> Found:
-        """The end of the best moves from a support."""
+    def descend(self, support: IntArray, seen: set[bytes] | None = None) -> Found:
+        """The end of the best moves from a support; may end at one in ``seen``, where another has been, and adds to these."""
 
     @abstractmethod
     def descend_from(self, starts: Sequence[IntArray]) -> Found:
@@ -266,13 +266,14 @@ class Explorer(ABC):
 
     def restarted(self, k: int, rng: np.random.Generator, n_starts: int, going: Callable[[], bool]) -> Found:
         """The best end of descents from forward selection and from random halves of a support, completed greedily."""
-        best = self.descend(self.resized(self.rule.required, k))
+        seen: set[bytes] = set()  # a descent that comes to where another has been would end where that has ended
+        best = self.descend(self.resized(self.rule.required, k), seen)
         for _ in range(n_starts):
             if not going():
                 break
             half = rng.choice(self.n_terms, max(1, k // 2), replace=False)
             start = self.rule.repaired(np.union1d(half, self.rule.required)[:k])
-            best = self.descend(self.resized(start, k)).better_of(best)
+            best = self.descend(self.resized(start, k), seen).better_of(best)
         return best
 
     @abstractmethod

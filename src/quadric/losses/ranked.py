@@ -76,7 +76,7 @@ class RankedExplorer(Explorer):
     def resized(self, support: IntArray, k: int) -> IntArray:
         return resized_tableau(self.model(support), k, self.rule) if len(support) != k else support
 
-    def descend(self, support: IntArray) -> Found:
+    def descend(self, support: IntArray, seen: set[bytes] | None = None) -> Found:
         found = Found(support, self.value(support))
         while True:
             better = self._better_neighbour(found)

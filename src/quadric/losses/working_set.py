@@ -58,7 +58,7 @@ class WorkingSetExplorer(Explorer):
         self._include(support)
         return self._working[self._inner.resized(self._places(support), k)]
 
-    def descend(self, support: IntArray) -> Found:
+    def descend(self, support: IntArray, seen: set[bytes] | None = None) -> Found:
         self._include(support)
         return self._settled(self._inner.descend(self._places(support)))
 

@@ -52,12 +52,13 @@ def accuracy(cv: CrossValidation, own: int) -> Figure:
     return _tracked(plot, "accuracy", "Out-of-fold accuracy by number of terms", described, legend, at, own)
 
 
-def objective(views: Sequence[View], own: int) -> Figure:
+def objective(views: Sequence[View], own: int, is_ruled: bool = False) -> Figure:
     """Objective and proved bound against the number of terms."""
     at = {view.k: view.certificate.objective for view in views}
     bounds = [(view.k, view.certificate.lower_bound) for view in views if view.certificate.lower_bound is not None]
     plot = _plot_over(list(at), [*at.values(), *(bound for _, bound in bounds)], "objective")
-    legend = [("line", "best equation found")]
+    rules = " under the rules" * is_ruled
+    legend = [("line", f"best equation found{rules}")]
     if bounds:
         plot.area([(k, at[k]) for k, _ in bounds], bounds, "band")
         plot.line(bounds, "line bound")
@@ -65,12 +66,13 @@ def objective(views: Sequence[View], own: int) -> Figure:
     _dotted(plot, list(at.items()))
     proved = [view.k for view in views if view.certificate.status == "optimal"]
     for k in proved:
-        plot.add("circle", class_="mark proved", cx=plot.x(k), cy=plot.y(at[k]), r=7, title=f"k = {k}: {PROVED_BEST}")
+        plot.add("circle", class_="mark proved", cx=plot.x(k), cy=plot.y(at[k]), r=7, title=f"k = {k}: {PROVED_BEST}{rules}")
     if proved:
-        legend.append(("mark proved", PROVED_BEST))
+        legend.append(("mark proved", f"{PROVED_BEST}{rules}"))
     described = (
-        "The objective of the best equation found for each number of terms, and the proved lower bound: no equation with that "
-        "many terms can be below it. The closer the two lines, the closer the equation is to the best possible one. "
+        f"The objective of the best equation found{rules} for each number of terms, and the proved lower bound: no "
+        "equation with that many terms can be below it. The closer the two lines, the closer the equation is to the best "
+        "possible one. "
         f"Proved best: {', '.join(f'k = {k}' for k in proved) or 'none'}."
     )
     return _tracked(plot, "objective", "How good the equations are, and how good any could be", described, legend, at, own)

@@ -80,7 +80,10 @@ def _source(text: str) -> str:
 
 
 def _two_classes(summary: ReportSummary) -> dict[str, Any]:
-    curves = (figures.accuracy(summary.cross_validation, summary.k), figures.objective(summary.views, summary.k))
+    curves = (
+        figures.accuracy(summary.cross_validation, summary.k),
+        figures.objective(summary.views, summary.k, summary.is_ruled),
+    )
     heat = figures.heat_map("heat", summary.views, summary.features)
     stops = [_stop(summary, i, view, heat, summary.surfaces[0].sides, curves) for i, view in enumerate(summary.views)]
     own = [view.k for view in summary.views].index(summary.k)

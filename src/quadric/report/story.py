@@ -9,6 +9,7 @@ from math import inf
 from quadric.certificate import Certificate
 from quadric.report.numbers import MINUS, percent, short
 from quadric.report.values import Coefficient, Feature, ReportSummary
+from quadric.workflow.fit_summary import rounded_up
 
 # Share of bootstrap fits from which a term counts as chosen again.
 USUALLY = 0.5
@@ -134,8 +135,8 @@ def gap_fact(certificate: Certificate) -> str:
 
 
 def gap_text(gap: float) -> str:
-    """A relative gap in percent, not rounded to nothing."""
-    return percent(gap) if gap >= 0.0005 else f"less than {percent(0.001)}"
+    """A relative gap in percent, rounded up."""
+    return percent(rounded_up(gap))
 
 
 def number_of(count: int, thing: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -128,39 +129,40 @@ class StructuredRule(SupportRule):
         largest = np.sort(np.argsort(-size, kind="stable")[:k])
         if self.admissible(largest):
             return largest
-        return self._grown(np.ones(self.n_terms, dtype=bool), z**2, k)
+        return self._grown(z**2, k)
 
     def moves(self, support: IntArray) -> Moves:
         inside = self._flags(support)
-        held = self._held(inside)
         out = np.flatnonzero(self.droppable(inside)) if self.n_needed == 2 else np.setdiff1d(support, self.terms)
-        into = np.flatnonzero(~inside & (held >= self.n_needed))
-        # of the parents of a term that enters, one may be the term that leaves
-        lost = (self.parents[into, 0] == out[:, None]).astype(np.int8) + (self.parents[into, 1] == out[:, None])
-        single = held[into] - lost >= self.n_needed
-        orphans = (self.parents[support] == out[:, None, None]).any(axis=2) & (held[support] == self.n_needed)
-        for row, column in np.argwhere(orphans).tolist():  # the term that enters may be the other parent, where one will do
-            single[row] &= (into[:, None] == self.parents[support[column]]).any(axis=1)
-        if len(self.limits):
-            counts = np.bincount(self.groups[support].ravel(), minlength=self.prices.shape[1])
-            used = np.repeat(counts[None], len(out), axis=0)
-            np.subtract.at(used, (np.arange(len(out))[:, None], self.groups[out]), 1)
-            spent, (first, second) = self.prices @ (used > 0).T, self.groups[into].T
-            for prices, before, limit in zip(self.prices, spent, self.limits, strict=True):
-                more = (used[:, first] == 0) * prices[first] + (used[:, second] == 0) * prices[second]
-                single &= before[:, None] + more <= limit
+        into = np.flatnonzero(~inside & self._complete(inside))
+        if len(self.limits):  # most terms do not fit in place of any other: these are soon told
+            used, spent = self._used_without(support, out)
+            into = into[self._fits(self._used(support), into, self.limits - spent.min(axis=0, initial=np.inf))]
+        single = np.ones((len(out), len(into)), dtype=bool)
+        if self._has_parents:
+            held, parents = self._held(inside), self.parents[into]
+            # of the parents of a term that enters, one may be the term that leaves
+            lost = (parents[:, 0] == out[:, None]).astype(np.int8) + (parents[:, 1] == out[:, None])
+            single = held[into] - lost >= self.n_needed
+            orphans = (self.parents[support] == out[:, None, None]).any(axis=2) & (held[support] == self.n_needed)
+            for row, column in np.argwhere(orphans).tolist():  # the other parent may enter instead, where one will do
+                single[row] &= (into[:, None] == self.parents[support[column]]).any(axis=1)
+        first, second = self.groups[into].T
+        for i, limit in enumerate(self.limits):
+            more = np.where(used, 0.0, self.prices[i])
+            single &= more[:, first] + more[:, second] <= (limit - spent[:, i])[:, None]
         useful = single.any(axis=0)
         return Moves(out, into[useful], single[:, useful])
 
     def compounds(self, support: IntArray, worth: FloatArray) -> Sequence[Move]:
         inside, moves = self._flags(support), list[tuple[list[int], list[int]]]()
-        held = self._held(inside)
-        lacking = np.flatnonzero(~inside & (held < self.n_needed) & self._can)
+        lacking = np.flatnonzero(~inside & ~self._complete(inside) & self._can)
         if len(lacking):
-            chains = list(self._chains(inside, worth))
+            here = set(support.tolist())
+            chains = list(self._chains(here, worth))
             promise = worth[lacking] + self._worth_of_absent(inside, worth)[lacking]
             for j in lacking[np.argsort(-promise, kind="stable")[:MOST_PRODUCTS]].tolist():
-                block = [j, *self._absent(j, inside, worth)]
+                block = [j, *self._absent(j, here, worth)]
                 moves += [(chain[: len(block)], block) for chain in chains if len(chain) >= len(block)]
         if len(self.limits):
             moves += self._replacements(support, worth)
@@ -174,7 +176,7 @@ class StructuredRule(SupportRule):
         fixed[self.terms] = True
         while True:
             before = np.count_nonzero(fixed), np.count_nonzero(allowed)
-            allowed &= self._held(allowed) >= self.n_needed
+            allowed &= self._complete(allowed)
             if len(self.limits):
                 allowed &= self._affordable(np.flatnonzero(fixed))
             parents = self.parents[fixed]
@@ -185,10 +187,18 @@ class StructuredRule(SupportRule):
                 return Completion(fixed, allowed)
 
     def repaired(self, support: IntArray) -> IntArray:
+        """The required terms, then those of the support that fit, first those whose parents are there."""
         if self.admissible(support):
             return support
-        wanted = self._flags(support)
-        return self._grown(wanted, wanted.astype(float), len(support))
+        inside, wanted, last = set(self.terms.tolist()), self._flags(support), support.tolist()[::-1]  # linear terms stand last
+        for may_lack in (False, True):
+            for j in last:
+                block = [j, *self._absent(j, inside, wanted)]
+                if j in inside or not self._can[j] or len(inside) + len(block) > len(support) or (len(block) > 1 > may_lack):
+                    continue
+                if not len(self.limits) or self._within_limits([*inside, j]):  # parents have no other features
+                    inside.update(block)
+        return np.array(sorted(inside), dtype=np.intp)
 
     def closed(self, terms: IntArray) -> IntArray:
         parents = self.parents[terms]
@@ -207,22 +217,27 @@ class StructuredRule(SupportRule):
         )
 
     def addable(self, inside: BoolArray) -> BoolArray:
-        addable = ~inside & (self._held(inside) >= self.n_needed)
+        addable = ~inside & self._complete(inside)
         return addable & self._affordable(np.flatnonzero(inside)) if len(self.limits) else addable
 
     def droppable(self, inside: BoolArray) -> BoolArray:
-        droppable, support = inside.copy(), np.flatnonzero(inside)
-        parents = self.parents[support]
-        present = np.append(inside, (True, False))[parents]
-        last = parents[present & (present.sum(axis=1) == self.n_needed)[:, None]]
-        droppable[last[last < self.n_terms]] = False
-        droppable[self.terms] = False
+        droppable = np.zeros_like(inside)
+        droppable[self._leaving(set(np.flatnonzero(inside).tolist()))] = True
         return droppable
 
     @cached_property
     def _can(self) -> BoolArray:
         """Terms whose parents are among the candidates, as many as it takes."""
-        return self._held(np.ones(self.n_terms, dtype=bool)) >= self.n_needed
+        return self._complete(np.ones(self.n_terms, dtype=bool))
+
+    @cached_property
+    def _has_parents(self) -> bool:
+        return bool((self.parents[:, 0] != self.n_terms).any())
+
+    @cached_property
+    def _parents_of(self) -> list[list[int]]:
+        """For questions about a few terms, for which lists and sets are quicker than arrays; without those always there."""
+        return [[j for j in pair if j != self.n_terms] for pair in self.parents.tolist()]
 
     def _flags(self, support: IntArray) -> BoolArray:
         inside = np.zeros(self.n_terms, dtype=bool)
@@ -234,33 +249,49 @@ class StructuredRule(SupportRule):
         state = np.append(inside, (True, False))
         return np.asarray(state[self.parents[:, 0]].astype(np.int8) + state[self.parents[:, 1]])
 
+    def _complete(self, inside: BoolArray) -> BoolArray:
+        """Terms of which as many parents are inside as it takes."""
+        return self._held(inside) >= self.n_needed if self._has_parents else np.ones(self.n_terms, dtype=bool)
+
     def _used(self, support: IntArray) -> BoolArray:
         """Groups of the features of some terms."""
         used = np.zeros(self.prices.shape[1], dtype=bool)
         used[self.groups[support]] = True
         return used
 
+    def _used_without(self, support: IntArray, out: IntArray) -> tuple[BoolArray, FloatArray]:
+        """Groups that a support uses without each term that may leave, and their prices, a row for each of these."""
+        counts = np.repeat(np.bincount(self.groups[support].ravel(), minlength=self.prices.shape[1])[None], len(out), axis=0)
+        np.subtract.at(counts, (np.arange(len(out))[:, None], self.groups[out]), 1)
+        return counts > 0, (counts > 0) @ self.prices.T
+
+    def _fits(self, used: BoolArray, terms: IntArray | slice, room: FloatArray) -> BoolArray:
+        """Whether what each of some terms costs beside groups that are paid already leaves room in every budget."""
+        prices, (first, second) = np.where(used, 0.0, self.prices), self.groups[terms].T
+        return np.asarray((prices[:, first] + prices[:, second] <= room[:, None]).all(axis=0))
+
+    def _within_limits(self, terms: list[int]) -> bool:
+        return bool((self.prices @ self._used(np.array(terms)) <= self.limits).all())
+
     def _affordable(self, support: IntArray) -> BoolArray:
         """Terms that may join a support for the sake of the budgets; none where that has passed one."""
         used = self._used(support)
-        prices, spent = self.prices * ~used, self.prices @ used
-        more = prices[:, self.groups[:, 0]] + prices[:, self.groups[:, 1]]
-        return np.asarray((more <= (self.limits - spent)[:, None]).all(axis=0))
+        return self._fits(used, slice(None), self.limits - self.prices @ used)
 
     def _are_admissible(self, supports: IntArray) -> BoolArray:
         """The same of several supports of equal size, one per row."""
         rows = np.arange(len(supports))[:, None]
         state = np.zeros((len(supports), self.n_terms + 2), dtype=bool)
         state[rows, supports], state[:, -2] = True, True
-        parents = self.parents[supports]
-        held = state[rows[:, :, None], parents].sum(axis=2)
-        used = np.zeros((len(supports), self.prices.shape[1]), dtype=bool)
-        used[rows[:, :, None], self.groups[supports]] = True
-        return np.asarray(
-            (held >= self.n_needed).all(axis=1)
-            & state[:, self.terms].all(axis=1)
-            & (used @ self.prices.T <= self.limits).all(axis=1)
-        )
+        out = np.asarray(state[:, self.terms].all(axis=1))
+        if self._has_parents:
+            held = state[rows[:, :, None], self.parents[supports]].sum(axis=2)
+            out &= (held >= self.n_needed).all(axis=1)
+        if len(self.limits):
+            used = np.zeros((len(supports), self.prices.shape[1]), dtype=bool)
+            used[rows[:, :, None], self.groups[supports]] = True
+            out &= (used @ self.prices.T <= self.limits).all(axis=1)
+        return out
 
     def _worth_of_absent(self, inside: BoolArray, worth: FloatArray) -> FloatArray:
         """What the parents that would have to enter with each term are worth."""
@@ -268,61 +299,71 @@ class StructuredRule(SupportRule):
         absent = self.n_needed - self._held(inside)
         return np.asarray(np.where(absent > 0, outside.sum(axis=1) if self.n_needed == 2 else outside.max(axis=1), 0.0))
 
-    def _absent(self, term: int, inside: BoolArray, worth: FloatArray) -> list[int]:
+    def _absent(self, term: int, inside: set[int], worth: FloatArray | BoolArray) -> list[int]:
         """Parents that have to enter with a term that can; where one of two will do, the one that is worth more."""
-        held = np.append(inside, (True, False))[self.parents[term]]
-        absent = [int(j) for j in self.parents[term][~held] if j < self.n_terms]
-        return sorted(absent, key=lambda j: (-worth[j], j))[: max(self.n_needed - int(held.sum()), 0)]
+        parents = self._parents_of[term]
+        absent = [j for j in parents if j not in inside]
+        n_absent = len(absent) - (2 - self.n_needed)  # of two, as many may be absent as are not needed
+        absent = [j for j in absent if j < self.n_terms]
+        return sorted(absent, key=lambda j: (-float(worth[j]), j))[: max(n_absent, 0)]
 
-    def _grown(self, wanted: BoolArray, weight: FloatArray, k: int) -> IntArray:
+    def _grown(self, weight: FloatArray, k: int) -> IntArray:
         """The required terms, and as many more as fit by their weight per term, each with the parents that it lacks."""
         inside = self._flags(self.terms)
         while True:
             support = np.flatnonzero(inside)
             absent = np.maximum(self.n_needed - self._held(inside), 0)
-            possible = wanted & ~inside & self._can & (absent < k - len(support))
+            possible = ~inside & self._can & (absent < k - len(support))
             if len(self.limits):
                 possible &= self._affordable(support)  # parents have no other features than their children
             if not possible.any():
                 return support
             mean = (weight + self._worth_of_absent(inside, weight)) / (1 + absent)
             best = int(np.argmax(np.where(possible, mean, -1.0)))
-            inside[[best, *self._absent(best, inside, weight)]] = True
+            inside[[best, *self._absent(best, set(support.tolist()), weight)]] = True
 
-    def _chains(self, inside: BoolArray, worth: FloatArray) -> Iterator[list[int]]:
+    def _leaving(self, inside: set[int]) -> list[int]:
+        """Terms of a support that may leave it alone: no other one needs them."""
+        needed = set(self.terms.tolist())
+        for parents in (self._parents_of[j] for j in inside) if self._has_parents else ():
+            present = [j for j in parents if j in inside]
+            if len(parents) - len(present) == 2 - self.n_needed:  # not one fewer
+                needed.update(present)
+        return sorted(inside - needed)
+
+    def _chains(self, inside: set[int], worth: FloatArray) -> Iterator[list[int]]:
         """Up to three terms that may leave one after the other, the least useful first."""
         for first in self._least(inside, worth)[:MOST_CHAINS]:
-            left, chain, following = inside.copy(), list[int](), [first]
+            left, chain, following = set(inside), list[int](), [first]
             while following and len(chain) <= self.n_needed:
                 chain += following
-                left[chain[-1]] = False
+                left.discard(chain[-1])
                 following = self._least(left, worth)[:1]
             yield chain
 
-    def _least(self, inside: BoolArray, worth: FloatArray) -> list[int]:
-        droppable = np.flatnonzero(self.droppable(inside))
-        return [int(j) for j in droppable[np.argsort(worth[droppable], kind="stable")]]
+    def _least(self, inside: set[int], worth: FloatArray) -> list[int]:
+        leaving = self._leaving(inside)
+        return sorted(leaving, key=lambda j: float(worth[j]))
 
     def _replacements(self, support: IntArray, worth: FloatArray) -> Iterator[tuple[list[int], list[int]]]:
         """One feature in place of another, in all of its terms."""
-        n, movable = self.n_features, ~np.isin(support, self.terms)
+        n = self.n_features
         left, right = (factor[self.candidates[support]] for factor in term_factors(n))
-        others = np.setdiff1d(np.arange(n), np.append(left, right))
-        for feature in np.unique(np.append(left, right[right != LINEAR])).tolist():
-            mine = (left == feature) | (right == feature)
-            if not movable[mine].all() or not len(others):
-                continue
-            rows = []
-            for a, b in zip(left[mine].tolist(), right[mine].tolist(), strict=True):
-                partner = b if a == feature else a
-                if b == LINEAR:
-                    rows.append(term_index(0, None, n) + others)
-                else:
-                    rows.append(term_indices(others if a == b else partner, others, n))
-            wanted = np.array(rows)
-            places = np.minimum(np.searchsorted(self.candidates, wanted), self.n_terms - 1)
-            there = (self.candidates[places] == wanted).all(axis=0)
-            promise = np.where(there, worth[places].sum(axis=0), -np.inf)
-            for best in np.argsort(-promise, kind="stable")[:MOST_FEATURES].tolist():
-                if there[best]:
-                    yield support[mine].tolist(), places[:, best].tolist()
+        features = np.unique(np.append(left, right[right != LINEAR]))
+        others, uses = np.setdiff1d(np.arange(n), features), (left == features[:, None]) | (right == features[:, None])
+        uses &= ~(uses & np.isin(support, self.terms)).any(axis=1)[:, None]
+        row, term = np.nonzero(uses)
+        if not len(row) or not len(others):
+            return
+        feature = features[row]
+        partner = np.where(left[term] == feature, right[term], left[term])[:, None]
+        products = term_indices(np.where(partner == feature[:, None], others, partner), others, n)
+        wanted = np.where(partner == LINEAR, term_index(0, None, n) + others, products)
+        places = np.minimum(np.searchsorted(self.candidates, wanted), self.n_terms - 1)
+        starts = np.flatnonzero(np.append(True, np.diff(row)))
+        promise = np.add.reduceat(np.where(self.candidates[places] == wanted, worth[places], -np.inf), starts)
+        best = np.argsort(-promise, axis=1, kind="stable")[:, :MOST_FEATURES]
+        for number, (first, end) in enumerate(pairwise([*starts.tolist(), len(row)])):
+            leaving = support[term[first:end]].tolist()
+            for column in best[number][promise[number, best[number]] > -np.inf].tolist():
+                yield leaving, places[first:end, column].tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -21,6 +22,11 @@ MOST_NAMES = 6
 def percent(share: float) -> str:
     """A share as people say it."""
     return f"{100 * share:.1f} %"
+
+
+def rounded_up(share: float) -> float:
+    """A share that a bound speaks of, to a tenth of a per cent: to round it down would claim more than is proved."""
+    return math.ceil(round(1000.0 * share, 6)) / 1000.0
 
 
 def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str, *, is_ruled: bool = False) -> str:
@@ -52,7 +58,7 @@ def _proof_words(certificate: Certificate, no_bound: str, is_ruled: bool) -> str
         return f"proved best with at most {certificate.k} terms{' under the rules' * is_ruled}"
     if certificate.gap is None:
         return no_bound
-    return f"the best is at most {percent(certificate.gap)} lower (bound {certificate.lower_bound:.6g})"
+    return f"the best is at most {percent(rounded_up(certificate.gap))} lower (bound {certificate.lower_bound:.6g})"
 
 
 def _nearby(certificate: Certificate) -> str:

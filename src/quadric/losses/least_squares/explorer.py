@@ -13,6 +13,10 @@ from quadric.losses.supports import Move, Moves
 from quadric.losses.tableau import Tableau
 from quadric.types import FloatArray, IntArray
 
+# Relative distance from the best end so far up to which moves of several terms are tried where no exchange of one helps: they
+# take most of the time under rules, and seldom gain more
+NEAR = 0.1
+
 
 class LeastSquaresExplorer(Explorer):
     """Exact moves on the p x p quadratic."""
@@ -21,14 +25,15 @@ class LeastSquaresExplorer(Explorer):
         self.rule, self.n_terms = problem.rule, problem.n_terms
         self.tableau = Tableau(problem.M, problem.q, problem.constant, problem.rule.required)
         self.n_refits = 0
+        self._lowest: dict[int, float] = {}  # end of a descent so far, by number of terms
 
     def resized(self, support: IntArray, k: int) -> IntArray:
         self.tableau.go_to(support)
         return resized_tableau(self.tableau, k, self.rule)
 
-    def descend(self, support: IntArray) -> Found:
+    def descend(self, support: IntArray, seen: set[bytes] | None = None) -> Found:
         self.tableau.go_to(support)
-        return self._descend()
+        return self._descend(seen)
 
     def descend_from(self, starts: Sequence[IntArray]) -> Found:
         return min((self.descend(start) for start in starts), key=lambda found: found.value)
@@ -73,7 +78,10 @@ class LeastSquaresExplorer(Explorer):
                 if tableau.support.tobytes() in seen:
                     break
                 seen.add(tableau.support.tobytes())
-        return Found(tableau.support, tableau.value)
+        found = Found(tableau.support, tableau.value)
+        size = len(found.support)
+        self._lowest[size] = min(self._lowest.get(size, np.inf), found.value)
+        return found
 
     def _best_move(self) -> tuple[float, Move]:
         """Change of the minimum by the best move that the rule admits, and that move."""
@@ -84,7 +92,8 @@ class LeastSquaresExplorer(Explorer):
             change, best = float(table[i, j]), Move((int(moves.out[i]),), (int(moves.into[j]),))
         else:
             change, best = np.inf, Move((), ())
-        if not change < -IMPROVEMENT * abs(self.tableau.value):
+        promising = self.tableau.value <= self._lowest.get(len(self.tableau.support), np.inf) * (1.0 + NEAR)
+        if promising and not change < -IMPROVEMENT * abs(self.tableau.value):
             others = compounds(self.tableau, self.rule)
             for move, other in zip(others, self.tableau.changes(others).tolist(), strict=True):
                 if other < change:
@@ -100,12 +109,14 @@ class LeastSquaresExplorer(Explorer):
             return
         n_out = int(rng.integers(1, max(1, min(len(droppable), len(outside), 2 * MAX_KICK) // 2) + 1))
         n_in = n_out // 2
-        for i in rng.choice(droppable, n_out, replace=False):
-            tableau.drop(int(i))
-        for j in rng.choice(outside, n_in, replace=False):
-            if tableau.gains()[j] > -np.inf:  # not a combination of the support, whose pivot would be rounding (6.2)
-                tableau.add(int(j))
-        support = tableau.support
+        out, into = rng.choice(droppable, n_out, replace=False), rng.choice(outside, n_in, replace=False)
+        support = np.sort(np.append(np.setdiff1d(tableau.support, out), into))
         admissible = self.rule.repaired(support)
         if admissible is not support:
             tableau.go_to(admissible)
+            return
+        for i in out:
+            tableau.drop(int(i))
+        for j in into:
+            if tableau.gains()[j] > -np.inf:  # not a combination of the support, whose pivot would be rounding (6.2)
+                tableau.add(int(j))

@@ -31,8 +31,8 @@ class Table:
     """Named columns of numbers, texts or dates.
 
     ``table["age"]`` is a column as an array: float64 (NaN if missing), objects (texts, None if missing) or datetime64[us] (NaT
-    if missing). Truth values are texts, "True" and "False", as they are in files. A column of another type is an error only when
-    it is looked at. ``table[rows]`` is a table of these rows, so scikit-learn can split it into folds.
+    if missing). Truth values are texts, "True" and "False", as they are in files. A column of another type is an error only
+    when it is looked at. ``table[rows]`` is a table of these rows, so scikit-learn can split it into folds.
 
     Attributes
     ----------

@@ -18,6 +18,7 @@ from quadric.samples.moments import Moments
 from quadric.samples.sums import BatchMoments
 from quadric.tables.coded import LabelledColumns, coded_source, codes_of, learn_table
 from quadric.tables.encoder import TableEncoder
+from quadric.tables.inputs import truth_numbers
 from quadric.tables.parts import as_parts
 from quadric.tables.table import Table
 from quadric.tables.targets import sorted_classes
@@ -115,7 +116,7 @@ def _moments_of_rows(
 
 
 def _numbers(table: Table, name: str) -> FloatArray:
-    column = table[name]
+    column = truth_numbers(table[name])
     if column.dtype.kind != "f":
         kind = "dates" if column.dtype.kind == "M" else "texts"
         raise ValueError(
@@ -180,7 +181,8 @@ def fit_batches(
     chosen = LabelledColumns.of(parts.head().names, target, columns, sample_weight, groups)
     encoder = TableEncoder(missing_texts=tuple(parts.missing))
     parts, learned = learn_table(parts, chosen, encoder)
-    texts = [facts.name for facts in learned.facts if facts.kind == "O"]
+    facts = [each.without_truths() for each in learned.facts]
+    texts = [each.name for each in facts if each.kind == "O"]
     if texts:
         raise ValueError(f"column {quoted(texts[0])} holds texts: encode it first (TableEncoder), or leave it out of columns")
     gaps = [facts for facts in learned.facts if facts.n_missing]
@@ -190,6 +192,6 @@ def fit_batches(
             f"{gaps[0].first_missing}: fill it in, drop these rows, or leave it out of columns"
         )
     names = sorted_classes(learned.class_counts)
-    source = coded_source(parts, chosen, encoder.fit_facts(learned.facts), names, learned.class_counts)
+    source = coded_source(parts, chosen, encoder.fit_facts(facts), names, learned.class_counts)
     stream = Stream(source, chosen.inputs, target, np.array(names), has_groups=groups is not None)
     return model._fit_surveyed(model._surveyed(stream))

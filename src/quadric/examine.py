@@ -172,26 +172,31 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     return found
 
 
-def certify_by_nodes(model: Model, X: ArrayLike, y: ArrayLike, *, k: int, node_limit: int) -> list[Certificate]:
+def certify_by_nodes(model: Model, X: ArrayLike, y: ArrayLike, *, k: int, node_limit: int | None) -> list[Certificate]:
     """Judge a model with a proof that ends after a number of nodes: unlike seconds, that gives the same bound everywhere.
 
     Parameters
     ----------
     model, X, y, k :
         As in :func:`certify`.
-    node_limit : int
-        Nodes of branch and bound per surface.
+    node_limit : int or None
+        Nodes of branch and bound per surface; None: no bound.
 
     Returns
     -------
     list of Certificate
         One per surface.
     """
-    return _certificates(_cases(model, X, y, None, {"k": k}), node_limit=node_limit)
+    cases = _cases(model, X, y, None, {"k": k})
+    return _certificates([_without_bound(case, node_limit) for case in cases], node_limit=node_limit)
+
+
+def _without_bound(case: _Judged, node_limit: int | None) -> _Judged:
+    return replace(case, provable=case.provable and node_limit is not None)
 
 
 def certified_surfaces(
-    model: Model, X: ArrayLike, y: ArrayLike, surfaces: Sequence[QuadraticSurface], ks: Sequence[int], node_limit: int
+    model: Model, X: ArrayLike, y: ArrayLike, surfaces: Sequence[QuadraticSurface], ks: Sequence[int], node_limit: int | None
 ) -> Iterator[Certificate]:
     """Judge other surfaces in the place of a two-class model's own; the data are digested once.
 
@@ -204,8 +209,8 @@ def certified_surfaces(
         In the units of the model's surface.
     ks : sequence of int
         Number of terms that each was allowed.
-    node_limit : int
-        Nodes of branch and bound per surface.
+    node_limit : int or None
+        As in :func:`certify_by_nodes`.
 
     Yields
     ------
@@ -213,7 +218,7 @@ def certified_surfaces(
     """
     if not ks:
         return
-    (case,) = _cases(model, X, y, None, {"k": max(ks)})
+    (case,) = (_without_bound(case, node_limit) for case in _cases(model, X, y, None, {"k": max(ks)}))
     for surface, k in zip(surfaces, ks, strict=True):
         question, problem = replace(case.question, k=int(k)), case.problem.with_k(int(k))
         yield _certificate(replace(case, surface=surface, question=question, problem=problem), node_limit=node_limit)

@@ -259,7 +259,7 @@ class TableClassifier(Classifier, BaseEstimator):
             The population that they are compared with; by default the rows of ``fit``.
         **options : Any
             Fields of :class:`quadric.workflow.explaining.ExplainingOptions`: ``reasons``, ``reference``, ``target``,
-            ``frozen``, ``increase_only``, ``decrease_only``.
+            ``frozen``, ``actionable``, ``ways``.
 
         Returns
         -------
@@ -285,7 +285,8 @@ class TableClassifier(Classifier, BaseEstimator):
         name : str
             Title; by default the name of the target.
         **options : Any
-            ``rows``, ``frozen``, ``ks``, ``n_boot`` and ``n_jobs`` of :func:`quadric.report.summarise`.
+            ``rows``, ``frozen``, ``actionable``, ``ks``, ``n_boot``, ``bounds`` and ``n_jobs`` of
+            :func:`quadric.report.summarise`.
         """
         check_is_fitted(self)
         rows, y = self._tabular.labelled(self._rows)

@@ -160,7 +160,8 @@ FIT = ["fit", "{data}", "--target", "risk", "--output", "{new}"]
         ),
         (["explain", "{model}", "{data}", "--reasons", "0"], "--reasons: '0' is not an integer from 1 to 1,000,000,000"),
         (["explain", "{model}", "{data}", "--reference", "best"], "--reference: 'best' is not one of mean, approved, cutoff"),
-        (["explain", "{model}", "{data}", "--increase-only", "zz"], "'home', 'phone' (--increase-only)"),
+        (["explain", "{model}", "{data}", "--actionable", "zz"], "'home', 'phone' (--actionable)"),
+        (["explain", "{model}", "{data}", "--actionable", "income:upp"], "such as income:down (--actionable)"),
         (
             ["report", "{model}", "{data}", "--output", "{new}", "--bootstrap", "-1"],
             "--bootstrap: '-1' is not an integer from 0",

@@ -197,8 +197,8 @@ def test_what_is_proved_of_more_terms_holds_for_fewer(monkeypatch):
     judged, own = surfaces.certified_surfaces, summarising.own_certificates
     reached = certify(model, table, y, k=4)[0].objective  # by three terms: more than four can be proved to need
 
-    def loosely(subject):
-        return [certificate.bounded(1.0) for certificate in own(subject)]
+    def loosely(subject, **how):
+        return [certificate.bounded(1.0) for certificate in own(subject, **how)]
 
     def tightly(*arguments):
         bounds = {2: None, 4: 0.9 * reached}
@@ -308,6 +308,18 @@ def test_rows_are_explained_as_the_command_line_explains_them():
     answers = explain_rows(saved, table, rows, table, ExplainingOptions(target="0"))
     assert [replace(one, actual=None) for one in cases] == answers
     assert [one.actual for one in cases] == [str(label) for label in y[rows]]
+
+
+def test_only_actionable_columns_change_and_bounds_can_be_left_out():
+    table, y = loans()
+    model = quick_pipeline(table, y)
+    declined = np.flatnonzero(model.predict(table) == 1).tolist()
+    own = {**QUICK, "bounds": False}
+    summary = summarise(model, table, y, rows=declined, actionable=["income:up"], favourable="0", **own)
+    changes = [change for explained in summary.cases for change in explained.changes]
+    assert {(change.feature, change.after > change.before) for change in changes} == {("income", True)}
+    assert [view.certificate.lower_bound for view in summary.views] == [None] * len(summary.views)
+    assert summarise(model, table, y, **QUICK).views[0].certificate.lower_bound is not None
 
 
 def test_changes_stay_within_the_range_of_the_data():

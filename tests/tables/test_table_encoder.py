@@ -235,7 +235,7 @@ def test_a_classifier_takes_the_exclusions():
         (["10", "9", "10"], None, [0, 1, 0], ("10", "9")),
         (["10", "9"], None, [1, 0], ("9", "10")),
         (["c", "a", "b"], None, [2, 0, 1], ("a", "b", "c")),
-        ([True, False], None, [1, 0], ("0", "1")),
+        ([True, False], None, [1, 0], ("False", "True")),
         ([0.5, -1.5], None, [1, 0], ("-1.5", "0.5")),
     ],
 )

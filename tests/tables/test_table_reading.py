@@ -381,7 +381,7 @@ def test_parquet_gives_the_same_table(parquet, tmp_path):
     table = read_table(path, text=["n"])
     assert values(table["x"]) == [1.5, None, 3.0, 4.0, 5.0]
     assert values(table["n"]) == ["1", "2", "3", "4", None]
-    assert values(table["flag"]) == [1.0, 0.0, None, 1.0, 1.0]
+    assert values(table["flag"]) == ["True", "False", None, "True", "True"]
     assert values(table["home"]) == ["own", None, "rent", "own", "own"]
     assert values(table["level"]) == ["a", "b", None, "a", "b"]
     assert table.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
@@ -608,7 +608,7 @@ def test_labels_keep_their_text(written):
     assert target_labels(table.labels("y"))[1] == ("01", "1", "1.0", "2")
     for whole in ([2**53, 2**53 + 1], np.array([2**53, 2**53 + 1]), np.array([2**53, 2**53 + 1, None], dtype=object)[:2]):
         assert target_labels(whole)[1] == ("9007199254740992", "9007199254740993")
-    assert target_labels([True, False])[1] == ("0", "1")
+    assert target_labels([True, False])[1] == ("False", "True")
     assert target_labels([1.0, 0.0])[1] == ("0", "1")
 
 
@@ -641,7 +641,7 @@ def test_pandas_types_are_understood():
     assert values(table["n"]) == [1.0, None]
     assert values(table["s"]) == ["a", None]
     assert values(table["c"]) == ["low", None]
-    assert values(table["b"]) == [1.0, 0.0]
+    assert values(table["b"]) == ["True", "False"]
     assert values(table["mixed"]) == ["a", "2"]
 
 
@@ -693,7 +693,7 @@ def test_blank_labels_are_missing_ones():
 NAN = float("nan")
 LABELS = [
     (np.array(["b", "a", "b", " "], dtype=object), ["b", "a", "b", None]),
-    (np.array([1, True, 1.0, "1", None, NAN, float("nan")], dtype=object), ["1", "1", "1", "1", None, None, None]),
+    (np.array([1, True, 1.0, "1", None, NAN, float("nan")], dtype=object), ["1", "True", "1", "1", None, None, None]),
     (np.array([2.5, NAN, 2.5, 3.0]), ["2.5", None, "2.5", "3"]),
     (np.array([2**53 + 1, 2**53, -1]), ["9007199254740993", "9007199254740992", "-1"]),
     (np.ma.array([1.0, 2.0, 1.0], mask=[False, True, False]), ["1", None, "1"]),
@@ -702,7 +702,7 @@ LABELS = [
     (pa.chunked_array([["a", None], ["b", "a"]]), ["a", None, "b", "a"]),
     (pa.chunked_array([["a"], ["b"]]).dictionary_encode(), ["a", "b"]),
     (pa.chunked_array([[1.5, None], [NAN, 2.0]]), ["1.5", None, None, "2"]),
-    (pa.chunked_array([[True, None, False]]), ["1", None, "0"]),
+    (pa.chunked_array([[True, None, False]]), ["True", None, "False"]),
     (pa.chunked_array([], pa.string()), []),
     (pa.chunked_array([[None, None]]), [None, None]),
 ]

@@ -9,7 +9,8 @@ from helpers.small_tables import credit_columns, credit_table
 from quadric.credit import CalibratedModel, IsotonicCalibration
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
-from quadric.workflow.explaining import ExplainingOptions, ages, explain_rows, free_columns
+from quadric.workflow.advice import ages, allowed_moves
+from quadric.workflow.explaining import ExplainingOptions, explain_rows
 
 
 def model_of(table, **given):
@@ -32,7 +33,8 @@ def changed(table, answer):
 def test_the_change_gives_the_row_the_wanted_label(classes, given):
     table = credit_table(classes=classes)
     model = model_of(table, **given)
-    answers = explain_rows(model, table, range(16), table, ExplainingOptions(target=classes[0]))
+    options = ExplainingOptions(target=classes[0], actionable=("age", "income", "phone"))
+    answers = explain_rows(model, table, range(16), table, options)
     scores = model.scores(table)
     assert [answer.label for answer in answers] == [model.class_names[code] for code in scores.codes[:16]]
     reached = [answer for answer in answers if answer.changes]
@@ -54,7 +56,7 @@ def test_missing_values_are_left_alone_and_the_others_stay_whole(missing):
     gaps = np.flatnonzero(np.isnan(table["age"]))
     rows = [*gaps[:8], *np.flatnonzero(~np.isnan(table["age"]))[:16]]
     moved = set()
-    for answer in explain_rows(model, table, rows, table, ExplainingOptions(decrease_only=("age",))):
+    for answer in explain_rows(model, table, rows, table, ExplainingOptions(actionable=("age:down", "income", "phone"))):
         if answer.reached:
             assert model.class_names[model.scores(changed(table, answer)).codes[0]] == answer.target
             moved |= {(answer.row in gaps, change.feature) for change in answer.changes}
@@ -86,7 +88,7 @@ def test_only_declined_rows_get_advice_and_it_leaves_age_alone():
         assert bool(answer.changes) <= (answer.label == "bad")
         assert answer.verdict == "already good" or answer.label == "bad"
         assert "age" not in {change.feature for change in answer.changes}
-    named = explain_rows(model, table, range(40), table, ExplainingOptions(increase_only=("age",)))
+    named = explain_rows(model, table, range(40), table, ExplainingOptions(actionable=("age:up",)))
     assert "age" in {change.feature for answer in named for change in answer.changes}
 
 
@@ -122,8 +124,8 @@ def test_the_model_file_lists_columns_that_changes_leave_alone():
     assert (free.frozen, frozen.frozen) == ((), ("income",))
     answers = explain_rows(frozen, table, range(40), table, ExplainingOptions())
     assert "income" not in {change.feature for answer in answers for change in answer.changes}
-    assert "income" in free_columns(free, ExplainingOptions())
-    assert "income" not in free_columns(frozen, ExplainingOptions())
+    assert "income" in allowed_moves(free, (), ())
+    assert "income" not in allowed_moves(frozen, (), ())
     damaged = TableModel(replace(frozen.saved, metadata={"training": {"options": {"frozen": "income"}}}))
     assert damaged.frozen == ()
 
@@ -135,13 +137,13 @@ def test_the_model_file_lists_columns_that_changes_leave_alone():
 def test_what_counts_as_an_age(name, alone):
     columns = {name if own == "age" else own: values for own, values in credit_columns().items()}
     table = Table(tuple(columns), tuple(columns.values()))
-    assert ages(model_of(table), ExplainingOptions()) == [name] * alone
+    assert ages(model_of(table), (), ()) == [name] * alone
 
 
 def test_a_wanted_class_and_rules_are_kept():
     table = credit_table()
     model = model_of(table)
-    asked = ExplainingOptions(target="good", frozen=("income",), increase_only=("age",), reasons=1)
+    asked = ExplainingOptions(target="good", frozen=("income",), actionable=("age:up", "phone"), reasons=1)
     for answer in explain_rows(model, table, range(20), table, asked):
         assert answer.target == "good"
         assert len(answer.reasons) <= 1
@@ -231,7 +233,7 @@ def test_rows_with_missing_values_that_the_model_fills_in_are_explained():
     [
         (ExplainingOptions(target="ugly"), "no class 'ugly'"),
         (ExplainingOptions(frozen=("shoe",)), "no column 'shoe'"),
-        (ExplainingOptions(decrease_only=("shoe",)), "no column 'shoe'"),
+        (ExplainingOptions(actionable=("shoe:up",)), "no column 'shoe'"),
     ],
 )
 def test_names_that_do_not_exist_are_refused(asked, says):

@@ -45,27 +45,24 @@ def explain(
     ] = None,
     background: Annotated[Path | None, typer.Option(help="Table of the population.  [default: the data]")] = None,
     frozen: shared.Frozen = None,
-    increase_only: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes may only increase. Repeatable.")
-    ] = None,
-    decrease_only: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes may only decrease. Repeatable.")
-    ] = None,
+    actionable: shared.Actionable = None,
+    ways: Annotated[int, typer.Option(min=1, max=LARGEST_COUNT, help="Largest number of different changes per row.")] = 3,
     table_format: shared.TableFormat,
     as_json: shared.AsJson = False,
 ) -> None:
     r"""Explain rows: reasons, and the smallest change of the decision.
 
     Changes lead to the class --favourable, named here or in quadric fit. Without it, reasons are what speaks for the positive
-    class, and there is no advice. Changes leave text columns and age alone, stay within the range of the background, and keep
-    whole numbers whole. Rows that have the wanted class already get no advice.
+    class, and there is no advice. Changes leave text columns and age alone, go in the direction in which a column helps on
+    average, stay within the range of the background, and keep whole numbers whole. --actionable says otherwise. Costs are in
+    standard deviations of the columns. Rows that have the wanted class already get no advice.
 
     \b
     Examples:
       quadric explain model.json data.csv --rows 0:10
       quadric explain model.json new.csv --background data.csv --rows 3
       quadric explain model.json data.csv --rows 0,5 --favourable good \
-        --frozen age --increase-only savings
+        --actionable savings:up --actionable amount:down
       quadric explain model.json data.csv --rows 0:100 --json
     """
     from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_picked
@@ -73,7 +70,7 @@ def explain(
 
     loaded = inputs.read_table_model(model)
     how = table_format.how(loaded)
-    wanted = ExplainingOptions(reasons, reference, target_class, frozen or (), increase_only or (), decrease_only or ())
+    wanted = ExplainingOptions(reasons, reference, target_class, frozen or (), actionable or (), ways)
     with as_usage():
         check_names(loaded, wanted)
     with working("explain"):
@@ -117,15 +114,18 @@ def _picked(model: TableModel, stream: TableStream, text: str, n_rows: int | Non
 
 
 def _remark_on_changes(model: TableModel, wanted: ExplainingOptions) -> None:
-    from quadric.workflow.explaining import ages, free_columns
+    from quadric.workflow.advice import ages, allowed_moves
 
-    alone, remarks = ages(model, wanted), []
+    alone, remarks = ages(model, wanted.frozen, wanted.actionable), []
     if wanted.target is None:
         remarks.append(f"changes lead to {model.favourable} (--favourable CLASS for another)")
     if alone:
         remarks.append(f"changes leave {', '.join(alone)} alone")
-    if not (wanted.frozen or model.frozen):
-        touched = f"changes may touch {', '.join(free_columns(model, wanted)) or 'nothing else'}"
-        remarks.append(f"{touched} (--frozen COLUMN, here or in quadric fit, protects what people cannot change)")
+    if not (wanted.frozen or model.frozen or wanted.actionable or model.actionable):
+        columns = ", ".join(allowed_moves(model, wanted.frozen, wanted.actionable))
+        remarks.append(
+            f"changes may touch {columns or 'nothing'}, in the direction in which each helps on average "
+            "(--actionable COLUMN:up, here or in quadric fit, names the only ones that may)"
+        )
     for each in remarks:
         remark(each)

@@ -27,6 +27,11 @@ Target: TypeAlias = Annotated[str, typer.Option(help="Column with the classes.")
 Frozen: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="COLUMN", help="Column that changes must leave alone. Repeatable.")
 ]
+ACTIONABLE = (
+    "The only columns that advised changes may touch, each with its direction: amount:down, savings:up:step (whole numbers), "
+    "months (both ways). Repeatable.  [default: numbers but age, in the direction in which each helps on average]"
+)
+Actionable: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="COLUMN:up|down|step", help=ACTIONABLE)]
 OUTPUT, READING = "Output", "Reading the table"
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.", rich_help_panel=OUTPUT)]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
@@ -236,6 +241,7 @@ FLAGS = {
     ),
     "max_cost": Flag("Largest sum of the prices of the columns in the terms of one surface."),
     "frozen": _several("Column that changes advised by quadric explain must leave alone. Repeatable.", "COLUMN"),
+    "actionable": _several(ACTIONABLE, "COLUMN:up|down|step"),
     "seed": Flag("Seed of folds and search: same seed, same result."),
     "n_jobs": Flag("Processes; the result does not depend on their number.  [default: one per core where that pays]"),
     "time_limit": Flag("Seconds per surface.  [default: 60 with --method exact, else none]"),
@@ -251,13 +257,13 @@ PANELS = {
     "Rules": "interaction_cst hierarchy max_features feature_cost max_cost",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
-    "Classes and probabilities": "positive favourable calibrate cutoff frozen",
+    "Classes and probabilities": "positive favourable calibrate cutoff frozen actionable",
     "Run": "seed n_jobs time_limit gap_limit fit_time_limit allow_degenerate",
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
 # Options of ``quadric fit`` alone: what becomes of the model, and how long its fit may take
 ONLY_FIT = (
-    *("method", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen"),
+    *("method", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen", "actionable"),
     *("time_limit", "gap_limit", "fit_time_limit", "allow_degenerate"),
 )
 

@@ -30,6 +30,7 @@ def report(
         typer.Option(help="Rows to explain, counted from 0: 0:3 or 1,5.  [default: three without the favourable class]"),
     ] = None,
     frozen: shared.Frozen = None,
+    actionable: shared.Actionable = None,
     ks: Annotated[
         str | None,
         typer.Option(metavar="NUMBERS", help="Numbers of terms to show, such as 1:12.  [default: up to twice the model's]"),
@@ -37,6 +38,9 @@ def report(
     bootstrap: Annotated[
         int, typer.Option(min=0, max=MOST_BOOTSTRAPS, help="Bootstrap fits for the stability of the terms; 0 for none.")
     ] = 50,
+    bounds: Annotated[
+        bool, typer.Option("--bounds/--no-bounds", help="Prove how much better other terms could be, by a limited search.")
+    ] = True,
     folds: Annotated[int, typer.Option(min=2, max=LARGEST_COUNT, help=shared.FLAGS["folds"].help)] = 5,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help=shared.FLAGS["seed"].help)] = 0,
     jobs: Annotated[
@@ -55,7 +59,8 @@ def report(
     Examples:
       quadric report model.json data.csv
       quadric report model.json data.csv --bootstrap 0 --ks 1:10 --output r.html
-      quadric report model.json data.csv --rows 0,7 --frozen age --output r.html
+      quadric report model.json data.csv --rows 0,7 --actionable amount:down \
+        --output r.html
     """
     assert output is not None  # the decorator named it
     claim_output(output, force, model, data)
@@ -69,7 +74,7 @@ def report(
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
         raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {quoted(ks)}")
     with as_usage():
-        check_names(loaded, ExplainingOptions(frozen=frozen or ()))
+        check_names(loaded, ExplainingOptions(frozen=frozen or (), actionable=actionable or ()))
     with working("report"):
         table = inputs.read_data(data, table_format.how(loaded), loaded.text_names)
         used, y = loaded.labelled(table)
@@ -82,8 +87,10 @@ def report(
                 name=title or model.stem,
                 rows=explained,
                 frozen=frozen or (),
+                actionable=actionable or (),
                 ks=grid,
                 n_boot=bootstrap,
+                bounds=bounds,
                 folds=folds,
                 seed=seed,
                 n_jobs=jobs,

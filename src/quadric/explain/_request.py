@@ -22,6 +22,9 @@ ROUNDING = 4 * float(np.finfo(float).eps)
 # The sigmoid of larger log-odds is 1 in floating point.
 SATURATED = 37.0
 
+# The range of a column in which its average effect must go one way: most of its values.
+MIDDLE = (0.1, 0.9)
+
 
 @dataclass(frozen=True)
 class WantedDecision:
@@ -246,6 +249,24 @@ def seen_limits(view: FittedModel, population: Table) -> dict[str, Any]:
     whole = [view.names[j] for j in np.flatnonzero(view.numeric) if holds_whole_numbers(present[:, j])]
     lower, upper = (np.where(view.numeric, end, np.nan) for end in (V.min(axis=0), V.max(axis=0)))
     return {"lower": lower, "upper": upper, "integer": whole}
+
+
+def average_directions(view: FittedModel, target: Any, population: Table) -> dict[str, int]:
+    """The direction in which each number helps towards a class on average: 1, -1, or 0 where it depends on the value.
+
+    Parameters
+    ----------
+    view : FittedModel
+    target : class label
+    population : Table
+        Rows as they came.
+    """
+    surfaces, U = wanted_decision(view, target, None).surfaces, view.fitted(population)
+    W, b = sum(surface.W for surface in surfaces), sum(surface.b for surface in surfaces)
+    # the effect of a column, averaged over all others, is a quadratic with this slope
+    slopes = (W @ U.mean(axis=0) + b)[:, None] + np.diag(W)[:, None] * (np.quantile(U, MIDDLE, axis=0) - U.mean(axis=0)).T
+    signs = np.where((slopes > 0.0).all(axis=1), 1, np.where((slopes < 0.0).all(axis=1), -1, 0))
+    return dict(zip(view.names, signs.tolist(), strict=True))
 
 
 def limits_of_row(view: FittedModel, seen: Mapping[str, Any], case: Table, before: FloatArray) -> dict[str, Any]:

@@ -160,7 +160,7 @@ class _Book:
             value = x
         elif feature.codes:
             levels, values = (f"Levels!{self._list(place, len(feature.codes))}" for place in (2 * position, 2 * position + 1))
-            found = _matches(x, levels, column) if column.type == "category" else f"({x}={levels})"
+            found = _matches(_level(x, column), levels, column) if column.type == "category" else f"({x}={levels})"
             value = f"IF(SUMPRODUCT(--({found}))>0,SUMPRODUCT(({found})*{values}),{unseen})"
         else:
             value = unseen
@@ -316,6 +316,15 @@ def _matches(x: str, levels: str, column: InputColumn) -> str:
         return f"EXACT({x},{levels})"
     rest = f'SUBSTITUTE({x},{levels},"")'
     return f"(LEN({_bare(rest)})=0)*(LEN({x})-LEN({rest})=LEN({levels}))"
+
+
+def _level(x: str, column: InputColumn) -> str:
+    """A cell, with truth values as the model spells them: spreadsheets turn texts such as "true" into values of their own."""
+    level = x
+    for own in dict.fromkeys(column.truths.values()):
+        same = ",".join(f'LOWER({_bare(x)})="{spelling}"' for spelling, other in column.truths.items() if other == own)
+        level = f'IF(OR({same}),"{own}",{level})'
+    return level
 
 
 def _missing_texts(column: InputColumn) -> list[str | float]:

@@ -173,7 +173,12 @@ class _Graph:
             texts = self._node("Gather", "categories", self._constant([self.categories.index(position)], np.int64), axis=1)
             missing = "|".join(["", *(f"(?i:{_quoted(text)})" for text in missing_values(column)[0])])
             codes = self._constant([[len(levels) + 1]], np.int64)
-            for code, pattern in enumerate([*map(_quoted, levels), missing]):
+            spellings = [[spelling for spelling, own in column.truths.items() if own == level] for level in levels]
+            patterns = [
+                "|".join([_quoted(level), *(f"(?i:{_quoted(s)})" for s in own)])
+                for level, own in zip(levels, spellings, strict=True)
+            ]
+            for code, pattern in enumerate([*patterns, missing]):
                 blanks = f"[{_quoted(column.blanks)}]*" if column.blanks else ""
                 found = self._node("RegexFullMatch", texts, pattern=f"{blanks}(?:{pattern}){blanks}")
                 codes = self._node("Where", found, self._constant(code, np.int64), codes)

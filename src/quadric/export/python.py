@@ -33,10 +33,18 @@ def to_number(value, name):
 
 
 def to_text(value, name):
-    if isinstance(value, str):
-        return value
+    if isinstance(value, (bool, str)):
+        return str(value)
     number = float(value)
     return str(int(number)) if number.is_integer() and abs(number) < 2.0**53 else repr(number)
+
+
+def as_level(spellings):
+    def convert(value, name):
+        text = to_text(value, name)
+        return spellings.get(text.lower(), text)
+
+    return convert
 
 
 def filled(value, name, fill):
@@ -187,6 +195,8 @@ def _terms(scoring: ScoringModel) -> list[str]:
 
 def _converter(column: InputColumn, form: str | None) -> str:
     if column.origin is None:
+        if column.truths:
+            return f"as_level({column.truths!a})"
         return "to_text" if column.type == "category" else "to_number"
     year, month, day = map(int, column.origin.split("-"))
     pattern = "" if form is None else f", {FORMS[form].pattern!a}"

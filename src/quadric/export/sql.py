@@ -251,6 +251,8 @@ class Writer:
             return value, f"{value} IS NULL"
         if column.origin is not None:
             text = self._days(name, text, column.origin, self.model.date_forms.get(column.name))
+        if column.truths:
+            text = _cases([(f"LOWER({text}) = {self.literal(s)}", self.literal(own)) for s, own in column.truths.items()], text)
         return text, f"{name} IS NULL OR {means_missing}"
 
     def _trimmed(self, text: str) -> str:

@@ -1,7 +1,7 @@
-"""The values that rows can take: what rules on slopes, and the proofs that they hold, speak of.
+"""The values that rows can take, and the smallest slope of a surface over all of them (docs/mathematics.md, section 11).
 
-A column is somewhere between two limits, whatever the others are, but for two kinds of columns that are made from one column of
-a table: levels exclude each other, and the flag of a missing value is off while the column that it belongs to moves.
+A column is anywhere between two limits, whatever the others are, except for two kinds of columns that are made from one column
+of a table: levels exclude each other, and the flag of a missing value is off while the column that it belongs to moves.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
+from quadric.geometry.compensated import exact_dot
+from quadric.geometry.terms import term_index, term_indices
 from quadric.types import BoolArray, FloatArray, IntArray
+
+# Bounds the relative error of a sum of four products, each of them rounded.
+ROUNDING = 8.0 * float(np.finfo(float).eps)
 
 
 class SlopeRule(NamedTuple):
@@ -27,6 +34,7 @@ class Box:
     Attributes
     ----------
     low, high : arrays of shape (n,)
+        Finite.
     two_valued : boolean array of shape (n,)
         Features that are at one limit or at the other, never between.
     levels : tuple of arrays
@@ -34,6 +42,9 @@ class Box:
         limits stand for the level that has no feature.
     flags : mapping of int to int
         Two-valued features that tell that a value is missing, and the feature whose value it is.
+    fills : mapping of int to float
+        The value that a feature has while its flag is at the upper limit, by feature; without it, any value of its range, which
+        is safe but may demand more than the rows can do.
     """
 
     low: FloatArray
@@ -41,3 +52,96 @@ class Box:
     two_valued: BoolArray
     levels: tuple[IntArray, ...] = ()
     flags: Mapping[int, int] = field(default_factory=dict)
+    fills: Mapping[int, float] = field(default_factory=dict)
+
+
+class LowestSlope(NamedTuple):
+    """The smallest s df/dx_c over a box.
+
+    Attributes
+    ----------
+    slope : float
+        Of a two-valued feature: the rise of its step, per unit.
+    at : array of shape (n,)
+        A row where it is reached: slope = s (W_c'at + b_c). A two-valued c stands at the middle of its step.
+    margin : float
+        How much lower the true minimum may be, for rounding.
+    """
+
+    slope: float
+    at: FloatArray
+    margin: float
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the slope has the demanded sign in the whole box, rounding included."""
+        return self.slope >= self.margin
+
+
+def lowest_slope(rule: SlopeRule, box: Box, row: FloatArray, constant: float) -> LowestSlope:
+    """Where the slope along a feature has the wrong sign most, or is nearest to it.
+
+    Parameters
+    ----------
+    rule : SlopeRule
+    box : Box
+    row : array of shape (n,)
+        Row of the ruled feature in W.
+    constant : float
+        Its entry in b.
+
+    Returns
+    -------
+    LowestSlope
+    """
+    c, low, high = rule.feature, box.low, box.high
+    weights = rule.sign * row
+    at = np.where(weights > 0.0, low, high)  # the slope is linear in x: each feature takes its worse end (11.1)
+    margin = 0.0
+    for feature in _held(rule, box):
+        at[feature] = low[feature]
+    if box.two_valued[c]:
+        at[c] = 0.5 * (low[c] + high[c])  # f(high) - f(low) has W_cc (high + low) / 2 per unit, without half width (11.2)
+        margin += ROUNDING * abs(weights[c]) * max(abs(low[c]), abs(high[c]))
+    for members in box.levels:
+        if c in members:
+            continue
+        at[members] = low[members]
+        rises = weights[members] * (high[members] - low[members])
+        best = int(np.argmin(rises))
+        if rises[best] < 0.0:
+            at[members[best]] = high[members[best]]
+            margin += ROUNDING * abs(rises[best])
+    for flag, feature in box.flags.items():
+        if feature == c or flag == c or feature not in box.fills or not (weights[flag] or weights[feature]):
+            continue
+        # jointly: off with the worse end of the value, or on with what is imputed (11.3)
+        fill = box.fills[feature]
+        off, on = np.array([low[flag], at[feature]]), np.array([high[flag], fill])
+        pair = weights[[flag, feature]]
+        at[[flag, feature]] = on if exact_dot(np.append(pair, -pair), np.append(on, off)) < 0.0 else off
+    return LowestSlope(exact_dot(weights, at, rule.sign * constant), at, margin)
+
+
+def _held(rule: SlopeRule, box: Box) -> list[int]:
+    """Features that stay at their lower limits while the ruled one moves: its flag, and the other levels of its column."""
+    flags = [flag for flag, feature in box.flags.items() if feature == rule.feature]
+    return flags + [int(j) for members in box.levels if rule.feature in members for j in members if j != rule.feature]
+
+
+def slope_form(feature: int, at: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The slope along a feature at a row as a linear form in z: its terms and their factors.
+
+    Parameters
+    ----------
+    feature : int
+    at : array of shape (n,)
+
+    Returns
+    -------
+    arrays of shape (n + 1,)
+        Positions in z of the products of the feature and of its linear term; df/dx_c = sum of factor times coefficient.
+    """
+    n = len(at)
+    terms = np.append(term_indices(feature, np.arange(n), n), term_index(feature, None, n))
+    return terms, np.append(at, 1.0)

@@ -47,7 +47,15 @@ PARAMETERS = ("loss", "method", "class_weight", "include", "exclude", *RULES, "r
 
 
 def summarise_table(
-    model: TableModel, table: Table, y: np.ndarray, *, folds: int, seed: int, frozen: Sequence[str] = (), **options: Any
+    model: TableModel,
+    table: Table,
+    y: np.ndarray,
+    *,
+    folds: int,
+    seed: int,
+    frozen: Sequence[str] = (),
+    actionable: Sequence[str] = (),
+    **options: Any,
 ) -> ReportSummary:
     """The same of a model for tables, which knows its names and what may change; folds are those of ``quadric fit``.
 
@@ -61,6 +69,8 @@ def summarise_table(
     folds, seed : int
     frozen : sequence of str
         Further columns that changes leave alone.
+    actionable : sequence of str
+        The only columns that they may touch; by default those that the model file lists.
     **options : Any
         Others of :func:`summarise`.
 
@@ -76,6 +86,7 @@ def summarise_table(
         target=model.saved.target or "",
         class_names=model.class_names,
         frozen=(*frozen, *model.frozen),
+        actionable=actionable or model.actionable,
         favourable=model.favourable,
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
         random_state=seed,
@@ -94,9 +105,11 @@ def summarise(
     class_names: Sequence[str] | None = None,
     rows: Sequence[int] = (),
     frozen: Sequence[str] = (),
+    actionable: Sequence[str] = (),
     favourable: str | None = None,
     ks: Sequence[int] | None = None,
     n_boot: int = 50,
+    bounds: bool = True,
     cv: Any = 5,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
@@ -127,6 +140,8 @@ def summarise(
         none: the first).
     frozen : sequence of str
         Features, or columns, that the smallest change of a row must leave alone.
+    actionable : sequence of str
+        The only columns that it may touch, as in :class:`quadric.workflow.explaining.ExplainingOptions`.
     favourable : str or None
         Name of the class that people want; None: reasons are what speaks for the positive class, and no change is advised.
         ``quadric report`` takes the one that was named when the model was fitted.
@@ -134,6 +149,8 @@ def summarise(
         Numbers of terms that the slider shows; by default up to twice the model's. The model's own is added if missing.
     n_boot : int
         Number of bootstrap fits for the stability of terms; 0 for none.
+    bounds : bool
+        Whether to prove, by a limited number of nodes of branch and bound, how much better other terms could be.
     cv : int, splitter or iterable
         Folds, as in scikit-learn.
     random_state : int, RandomState or None
@@ -164,9 +181,9 @@ def summarise(
             curve = with_figures(curve, subject.k, figures)
     with _timed(seconds, "path and certificates"):
         with proving:
-            own = own_certificates(subject)
+            own = own_certificates(subject, bounds=bounds)
         with tracing:
-            views, path_objective = views_along(subject, grid, own[0]) if subject.is_binary else ((), None)
+            views, path_objective = views_along(subject, grid, own[0], bounds=bounds) if subject.is_binary else ((), None)
             own = [view.certificate for view in views if view.k == subject.k] or own  # with what larger k have proved
     with _timed(seconds, "stability of terms"), drawing:
         again = partial(stability, n_boot=n_boot, random_state=seed, n_jobs=n_jobs)
@@ -175,7 +192,11 @@ def summarise(
         advance(0.0, "explanations and charts")
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
-        explained = _cases(subject, wanted, frozen, favourable) if wanted else ()
+        explained = (
+            _cases(subject, wanted, ExplainingOptions(target=favourable, frozen=frozen, actionable=actionable))
+            if wanted
+            else ()
+        )
     settings = {
         "Folds": curve.folds,
         "Bootstrap fits": n_boot,
@@ -259,8 +280,7 @@ def _chosen_rows(subject: Subject, rows: Sequence[int], favourable: int) -> list
     return list(dict.fromkeys(order[places].tolist()))
 
 
-def _cases(subject: Subject, rows: Sequence[int], frozen: Sequence[str], favourable: str | None) -> tuple[Explanation, ...]:
-    options = ExplainingOptions(target=favourable, frozen=frozen)
+def _cases(subject: Subject, rows: Sequence[int], options: ExplainingOptions) -> tuple[Explanation, ...]:
     answers = explain_rows(subject.tabular, subject.table, rows, subject.table, options)
     return tuple(replace(answer, actual=subject.class_names[subject.codes[answer.row]]) for answer in answers)
 

@@ -37,6 +37,7 @@ FEWEST_KS, MOST_KS = 15, 25
 # Nodes of branch and bound for the bounds of the model's own surfaces and of those along the path, by whether the loss has
 # cheap exchanges: then its nodes are cheap too.
 NODES, NODES_ALONG = {True: 1000, False: 100}, {True: 100, False: 1}
+NO_NODES: dict[bool, int | None] = {True: None, False: None}  # no bounds
 
 
 def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Certificate, code: int = 0) -> View:
@@ -55,9 +56,9 @@ def _coefficient(term: int, n_features: int, value: float) -> Coefficient:
     return Coefficient(term, first, second, value, 0.5 * value if first == second else value)
 
 
-def own_certificates(subject: Subject) -> list[Certificate]:
+def own_certificates(subject: Subject, *, bounds: bool) -> list[Certificate]:
     """What is known about the surfaces of the model: by its fit, if the data are the same, and by NODES of branch and bound."""
-    limit = NODES[_has_cheap_nodes(subject)]
+    limit = (NODES if bounds else NO_NODES)[_has_cheap_nodes(subject)]
     judged = certify_by_nodes(subject.fitted.model, subject.X, subject.labels, k=subject.k, node_limit=limit)
     fitted = getattr(subject.fitted.classifier, "certificates_", judged)
     return [_with_proof(mine, its) for mine, its in zip(judged, fitted, strict=True)]
@@ -94,7 +95,7 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     return tuple(sorted({*k_grid(ks, n_features).tolist(), subject.k}))
 
 
-def views_along(subject: Subject, ks: Sequence[int], own: Certificate) -> tuple[tuple[View, ...], float]:
+def views_along(subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool) -> tuple[tuple[View, ...], float]:
     """The best surface found for every number of terms (the model's own at its k), and the path's objective at the model's k.
 
     Parameters
@@ -103,22 +104,24 @@ def views_along(subject: Subject, ks: Sequence[int], own: Certificate) -> tuple[
     ks : increasing sequence of int
     own : Certificate
         Of the model.
+    bounds : bool
+        Whether to compute bounds for the others.
     """
     path, at = subject.path(subject.U, subject.codes, ks), list(ks).index(subject.k)
     surfaces = [QuadraticSurface.from_coordinates(*one) for one in zip(path.coef[0], path.intercept[0], strict=True)]
     surfaces[at] = subject.fitted.surfaces[0]
     others, other_ks = surfaces[:at] + surfaces[at + 1 :], [k for k in ks if k != subject.k]
-    limit = NODES_ALONG[_has_cheap_nodes(subject)]
+    limit = (NODES_ALONG if bounds else NO_NODES)[_has_cheap_nodes(subject)]
     certificates = certified_surfaces(subject.fitted.model, subject.X, subject.labels, others, other_ks, limit)
     proofs = []
     for k, own_part in zip(ks, parts(*[1.0] * len(ks)), strict=True):
         with own_part:  # a proof tells its own progress
             advance(0.0, "bounds along the path")
             proofs.append(own if k == subject.k else next(certificates))
-    bounds = for_fewer_terms(np.array([np.nan if proof.lower_bound is None else proof.lower_bound for proof in proofs]))
+    proved = for_fewer_terms(np.array([np.nan if proof.lower_bound is None else proof.lower_bound for proof in proofs]))
     views = (
         view_of(subject, surface, k, proof.bounded(None if np.isnan(bound) else bound))
-        for surface, k, proof, bound in zip(surfaces, ks, proofs, bounds, strict=True)
+        for surface, k, proof, bound in zip(surfaces, ks, proofs, proved, strict=True)
     )
     return tuple(views), float(path.objective[0, at])
 

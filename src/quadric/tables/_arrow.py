@@ -28,10 +28,13 @@ BUFFER = 1 << 18
 
 
 def values_of(name: str, column: Any) -> np.ndarray:
-    """A column as float64 (NaN if missing), objects (str, or None if missing or blank) or datetime64[us] (NaT if missing)."""
+    """A column as float64 (NaN if missing), objects (str, or None if missing or blank) or datetime64[us] (NaT if missing).
+
+    Truth values are texts, as they are in files.
+    """
     column = _decoded(column) if not _is_text(getattr(column.type, "value_type", column.type)) else _chunked(column)
     kind = column.type
-    if types.is_dictionary(kind) or _is_text(kind):
+    if types.is_dictionary(kind) or types.is_boolean(kind) or _is_text(kind):
         return _texts(column)
     if _is_number(kind) or types.is_null(kind):
         return column.cast(pa.float64(), safe=False).to_numpy()
@@ -58,7 +61,7 @@ def _decoded(column: Any) -> Any:
 
 
 def _is_number(kind: Any) -> bool:
-    return types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
 
 
 def _is_text(kind: Any) -> bool:
@@ -68,7 +71,8 @@ def _is_text(kind: Any) -> bool:
 def _texts(column: Any) -> np.ndarray:
     """Equal texts share one object."""
     values, places = distinct_values(column)
-    return np.array([text if text and text.strip(BLANKS) else None for text in values.to_pylist()], dtype=object)[places]
+    texts = [None if value is None else str(value) for value in values.to_pylist()]
+    return np.array([text if text and text.strip(BLANKS) else None for text in texts], dtype=object)[places]
 
 
 def distinct_values(column: Any) -> tuple[Any, np.ndarray]:

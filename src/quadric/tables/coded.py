@@ -15,7 +15,7 @@ from quadric.samples.source import SampleBatch, SampleSource, State
 from quadric.samples.target import Target
 from quadric.tables.encoder import TableEncoder
 from quadric.tables.facts import ColumnFacts, MixedColumnError
-from quadric.tables.inputs import missing_cells
+from quadric.tables.inputs import missing_cells, truth_numbers
 from quadric.tables.parts import TableParts
 from quadric.tables.table import Table, check_names
 from quadric.tables.targets import refuse_missing_labels, sorted_classes
@@ -65,7 +65,7 @@ class LabelledColumns:
         """Of the rows of a table; at least zero, and finite."""
         if self.sample_weight is None:
             return np.ones(table.n_rows)
-        weight = table[self.sample_weight]
+        weight = truth_numbers(table[self.sample_weight])
         if weight.dtype.kind != "f" or not (np.isfinite(weight) & (weight >= 0.0)).all():
             raise ValueError(f"the weights {quoted(self.sample_weight)} must be finite numbers of at least 0, in every row")
         return weight

@@ -9,7 +9,7 @@ import numpy as np
 
 from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import days_since, first_day
-from quadric.tables.inputs import missing_cells
+from quadric.tables.inputs import missing_cells, truth_numbers
 
 # Different texts of a column that are counted; a column with more has no levels anyway
 MOST_COUNTED = 100_000
@@ -111,6 +111,14 @@ class ColumnFacts:
             _first_different(np.array(values)),
             _first(self.first_infinite, other.first_infinite),
         )
+
+    def without_truths(self) -> ColumnFacts:
+        """Truth values as the numbers that fits to numbers take; other columns as they are."""
+        numbers = truth_numbers(np.array([*self.levels], dtype=object))
+        if numbers.dtype.kind != "f":
+            return self
+        mean = float(numbers @ np.array([*self.levels.values()])) / self.n_present
+        return replace(self, kind="f", mean=mean, levels=Counter(), values=_first_different(numbers))
 
     def is_constant(self, *, imputed: bool) -> bool:
         """Whether every row has the same value; a missing one is another unless it is imputed."""

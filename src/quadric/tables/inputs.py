@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from quadric.types import BoolArray, FloatArray, IntArray
 Level: TypeAlias = str | float
 # The level that rare and new levels count as: the first that is no level of the column already
 OTHERS = ("other", "rare or new")
-# Truth values as files write them, and as tables have them
-TRUTHS = {"true": 1.0, "false": 0.0}
+# Truth values, and how files, databases and spreadsheets write them
+TRUTHS = {"true": ("true", "1", "1.0"), "false": ("false", "0", "0.0")}
 
 
 def is_missing_text(text: str, others: Collection[str] = (), blanks: str = BLANKS) -> bool:
@@ -89,6 +89,14 @@ class InputColumn:
         return self.type in ("category", "date")
 
     @property
+    def truths(self) -> dict[str, str]:
+        """The level of each spelling of a truth value in lower case; nothing for a column that has other levels."""
+        own = {level.lower(): level for level in self.categories if isinstance(level, str)}
+        if not own.keys() <= TRUTHS.keys() or len(own) != len(self.categories):
+            return {}
+        return {spelling: level for truth, level in own.items() for spelling in TRUTHS[truth]}
+
+    @property
     def blanks(self) -> str:
         """Characters that count for nothing before and after a text."""
         return "" if self.missing_texts is None else BLANKS
@@ -96,7 +104,7 @@ class InputColumn:
     def cleaned(self, values: np.ndarray, first_row: int = 1) -> np.ndarray:
         """The values with one form of missing ones (NaN, None or NaT), texts without blanks around them, and dates as such.
 
-        An error for a column of another type than when fitted.
+        Truth values are spelled as when fitted. An error for a column of another type than then.
 
         Parameters
         ----------
@@ -112,6 +120,12 @@ class InputColumn:
         values = without_missing_texts(values, self.missing_texts or (), self.blanks)
         if self.type == "date":
             return _as_dates(self.name, values, first_row)
+        if self.type == "number" or not isinstance(next(iter(self.categories), ""), str):
+            values = truth_numbers(values)
+        elif truths := self.truths:
+            values = text_column(
+                [None if cell is None else truths.get(cell.lower(), cell) for cell in cells_like(values, truths)]
+            )
         if self.missing_texts is None or self.type == "unused":
             return values
         if values.dtype.kind == "M":
@@ -276,6 +290,27 @@ def without_missing_texts(column: np.ndarray, others: Collection[str], blanks: s
     return np.where(np.isin(column, codes), np.nan, column) if codes else column
 
 
+def truth_numbers(column: np.ndarray) -> np.ndarray:
+    """A column of truth values as 1 and 0; others as they are.
+
+    Parameters
+    ----------
+    column : array of shape (m,)
+        Of a Table, which holds truth values as texts.
+
+    Returns
+    -------
+    array of shape (m,)
+    """
+    if column.dtype != object:
+        return column
+    values = column.tolist()
+    numbers = {text: None if text is None else str(text).lower() for text in set(values)}
+    if not {None, *TRUTHS}.issuperset(numbers.values()) or set(numbers) == {None}:
+        return column
+    return np.array([np.nan if numbers[text] is None else float(numbers[text] == "true") for text in values])
+
+
 def missing_numbers(texts: Collection[str]) -> list[float]:
     """The finite numbers among texts that mean a missing value, such as -999.
 
@@ -360,12 +395,10 @@ def _level_codes(column: np.ndarray, absent: BoolArray, position: Mapping[Level 
     return codes
 
 
-def cells_like(column: np.ndarray, levels: Iterable[Level | None]) -> list[Level | None]:
+def cells_like(column: np.ndarray, levels: Iterable[Level | None]) -> list[Any]:
     """The values of a column; numbers and dates are written as texts where the levels are texts."""
-    values, texts = column.tolist(), [level for level in levels if isinstance(level, str)]
-    if column.dtype == object or not texts:
+    values = column.tolist()
+    if column.dtype == object or not any(isinstance(level, str) for level in levels):
         return values
     written = date_text if column.dtype.kind == "M" else number_text
-    truths = {TRUTHS.get(text.casefold()): text for text in texts}
-    truths = {} if None in truths else truths  # other levels, too: no column of truth values
-    return [None if value is None or value != value else truths.get(value) or written(value) for value in values]
+    return [None if value is None or value != value else written(value) for value in values]

@@ -31,8 +31,8 @@ class Table:
     """Named columns of numbers, texts or dates.
 
     ``table["age"]`` is a column as an array: float64 (NaN if missing), objects (texts, None if missing) or datetime64[us] (NaT
-    if missing). A column of another type is an error only when it is looked at. ``table[rows]`` is a table of these rows, so
-    scikit-learn can split it into folds.
+    if missing). Truth values are texts, "True" and "False", as they are in files. A column of another type is an error only
+    when it is looked at. ``table[rows]`` is a table of these rows, so scikit-learn can split it into folds.
 
     Attributes
     ----------
@@ -198,7 +198,9 @@ def as_column(name: str, values: Any) -> np.ndarray:
 
         return values_of(name, values)
     array = _one_dimension(name, values)
-    if array.dtype.kind in "biuf":
+    if array.dtype.kind == "b":
+        array = array.astype(object)
+    if array.dtype.kind in "iuf":
         return np.ma.filled(array.astype(np.float64, copy=False), np.nan)
     if array.dtype.kind == "M":
         return np.ma.filled(array.astype("datetime64[us]", copy=False), np.datetime64("NaT"))
@@ -209,7 +211,7 @@ def as_column(name: str, values: Any) -> np.ndarray:
 
 
 def _typed_column(name: str, values: list[Any], dtype: np.dtype) -> np.ndarray:
-    items = [None if is_missing(value) or _is_blank(value) else value for value in values]
+    items = [None if is_missing(value) or _is_blank(value) else _without_truth(value) for value in values]
     present = [value for value in items if value is not None]
     if dtype.kind == "O" and not present:
         return text_column(items)  # of a part of a table: what the whole column holds is not known
@@ -263,7 +265,7 @@ def _distinct_labels(name: str, values: Any) -> tuple[list[str | None], IntArray
     column = as_column(name, distinct)
     if column.dtype.kind == "M":
         raise ValueError(f"column {quoted(name)} holds dates: a classifier needs classes")
-    items = [None if is_missing(value) or _is_blank(value) else value for value in items or column.tolist()]
+    items = [None if is_missing(value) or _is_blank(value) else _without_truth(value) for value in items or column.tolist()]
     texts = [item if item is None or isinstance(item, str) else number_text(item) for item in items]
     position = {text: place for place, text in enumerate(dict.fromkeys(texts))}
     return list(position), np.array([position[text] for text in texts], dtype=np.intp)[places]
@@ -280,6 +282,10 @@ def _distinct_values(array: np.ndarray) -> tuple[np.ndarray, IntArray]:
 
 def _is_blank(value: Any) -> bool:
     return isinstance(value, str) and not value.strip(BLANKS)
+
+
+def _without_truth(value: Any) -> Any:
+    return str(value) if isinstance(value, bool | np.bool_) else value
 
 
 def _without_zone(value: Any) -> Any:

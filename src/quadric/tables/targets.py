@@ -193,7 +193,9 @@ def _means(name: str, word: str) -> bool:
 
 
 def class_position(label: str, names: Sequence[str]) -> int | None:
-    """Position of a class that a label names: the one of that text or, if there is none, the only one that is the same number.
+    """Position of a class that a label names: the one of that text or, if there is none, the only one of the same value.
+
+    Numbers are the same however they are written, and so are truth values, which are 1 and 0 as well.
 
     Parameters
     ----------
@@ -206,9 +208,13 @@ def class_position(label: str, names: Sequence[str]) -> int | None:
     """
     if label in names:
         return names.index(label)
-    number = _number(label)
-    same = [position for position, name in enumerate(names) if number is not None and _number(name) == number]
+    value = _value(label)
+    same = [position for position, name in enumerate(names) if value is not None and _value(name) == value]
     return same[0] if len(same) == 1 else None
+
+
+def _value(label: str) -> float | None:
+    return {"true": 1.0, "false": 0.0}.get(label.lower(), _number(label))
 
 
 def _number(text: str) -> float | None:

@@ -5,24 +5,25 @@ The command line and the report both print what ``explain_rows`` returns.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
 
 from quadric.errors import ParameterError, unknown_names
-from quadric.explain import ReasonCodes, reason_codes, recourse
-from quadric.explain._request import limits_of_row, seen_limits
+from quadric.explain import ReasonCodes, RecourseAnswers, reason_codes, recourse
+from quadric.explain._request import average_directions, limits_of_row, seen_limits
 from quadric.fitted import FittedModel
 from quadric.progress import counted
 from quadric.tables import Table
 from quadric.tables.coded import complete
 from quadric.tables.dates import date_text, dates_after
 from quadric.tables.table import is_missing, number_text
+from quadric.types import FloatArray
+from quadric.workflow.advice import Moves, allowed_moves, one_way, read_moves
 from quadric.workflow.scoring import Scores, TableModel
 
 # What a row is compared with, in words
@@ -32,8 +33,6 @@ NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points"
 # Of points against a class that people want
 LOST = " lost"
 UNADVISED = "no change is advised: name the class that people want, with favourable, here or when fitting"
-# Names of columns that hold an age
-AGE = re.compile("age|age_.*|.*_age", re.IGNORECASE)
 NEVER = "the calibrated probability never crosses the cut-off, so the model always predicts the same class"
 
 
@@ -50,17 +49,22 @@ class ExplainingOptions:
     target : str or None
         Name of the class that people want; None: the one that the model file names. If it names none, there are reasons but no
         changes: what speaks for the positive one of two classes, or against the one with the second largest score.
-    frozen, increase_only, decrease_only : sequences of str
-        Columns that a change must leave alone, or may change one way only. What the model file lists is left alone too, and
-        so is age, unless it is named here.
+    frozen : sequence of str
+        Columns that a change must leave alone, besides those that the model file lists.
+    actionable : sequence of str
+        The only columns that a change may touch, each with the directions it may take: "amount:down", "savings:up:step" (to
+        whole numbers), "months" (both ways). None here: those that the model file lists; none there either: all numbers but
+        age, each in the direction in which it helps on average.
+    ways : int
+        Largest number of different changes to look for.
     """
 
     reasons: int = 4
     reference: Literal["mean", "approved", "cutoff"] = "mean"
     target: str | None = None
     frozen: Sequence[str] = ()
-    increase_only: Sequence[str] = ()
-    decrease_only: Sequence[str] = ()
+    actionable: Sequence[str] = ()
+    ways: int = 3
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,27 @@ class Change:
     feature: str
     before: float | str
     after: float | str
+
+    def __str__(self) -> str:
+        return f"{self.feature} {_shown(self.before)} -> {_shown(self.after)}"
+
+
+@dataclass(frozen=True)
+class Way:
+    """A change that reaches the target.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+    cost : float
+        Length of the change in standard deviations of the columns, or in their own units if the model does not standardise.
+    """
+
+    changes: tuple[Change, ...]
+    cost: float
+
+    def __str__(self) -> str:
+        return f"{', '.join(map(str, self.changes))} (cost {self.cost:.3g})"
 
 
 @dataclass(frozen=True)
@@ -123,6 +148,8 @@ class Explanation:
         The class that the data give, if it is known.
     wanted : bool
         Whether the target is a class that people want; only then there are changes.
+    others : tuple of Way
+        Other changes that reach the target, each without the column that moves farthest in those before it.
     speaks_for : str or None
         The target where reasons speak for it.
     """
@@ -142,6 +169,7 @@ class Explanation:
     actual: str | None = None
     wanted: bool = True
     speaks_for: str | None = None
+    others: tuple[Way, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -183,13 +211,13 @@ class Explanation:
             f"  {heading}{compared}{':' if self.reasons else ''}",
             *(f"    {number}. {reason.text}" for number, reason in enumerate(self.reasons, start=1)),
             *([f"  {self._change_words()}"] if self.wanted else []),
+            *(f"  or: {way}" for way in self.others),
         ]
 
     def _change_words(self) -> str:
-        if not self.changes:
+        if not self.changes or self.distance is None:
             return self.verdict
-        changes = ", ".join(f"{c.feature} {_shown(c.before)} -> {_shown(c.after)}" for c in self.changes)
-        return f"{self.verdict}: {changes}" + ("" if self.proved else f"; {self.message}")
+        return f"{self.verdict}: {Way(self.changes, self.distance)}" + ("" if self.proved else f"; {self.message}")
 
 
 def _shown(value: float | str) -> str:
@@ -241,13 +269,14 @@ def explain_picked(
     """
     check_names(model, options)
     picked, population = (model.inputs(data, only_needed=True) for data in (picked, background))
-    options = replace(options, frozen=(*options.frozen, *model.frozen, *ages(model, options)))
     if not model.view.accepts_missing:
         gaps = np.flatnonzero(~complete(picked))
         if len(gaps):
             raise ValueError(f"row {rows[gaps[0]]} has missing values, which the model refuses")
         population = population[complete(population)]
-    explainer = _Explainer(model, model.view, picked, population, options)
+    explainer = _Explainer(
+        model, model.view, picked, population, options, allowed_moves(model, options.frozen, options.actionable)
+    )
     return [explainer.explanation(i, row) for i, row in counted(enumerate(rows), len(rows), "rows explained")]
 
 
@@ -262,43 +291,10 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
     if options.target is not None:
         model.code_of(options.target)
     fitted = model.view
-    for option in ("frozen", "increase_only", "decrease_only"):
-        unknown = [name for name in getattr(options, option) if name not in (*fitted.names, *fitted.input_names)]
-        if unknown:
-            raise ParameterError(unknown_names(dict.fromkeys(unknown), fitted.input_names, "the model"), **{option: None})
-
-
-def ages(model: TableModel, options: ExplainingOptions) -> list[str]:
-    """Columns that nobody can change and that are left alone unless the options name them: age.
-
-    Parameters
-    ----------
-    model : TableModel
-    options : ExplainingOptions
-
-    Returns
-    -------
-    list of str
-    """
-    named = {*options.frozen, *options.increase_only, *options.decrease_only, *model.frozen}
-    return [name for name in model.input_names if AGE.fullmatch(name) and name not in named]
-
-
-def free_columns(model: TableModel, options: ExplainingOptions) -> list[str]:
-    """Columns that a change may touch: numbers that the decision depends on and that are not left alone.
-
-    Parameters
-    ----------
-    model : TableModel
-    options : ExplainingOptions
-
-    Returns
-    -------
-    list of str
-    """
-    view, fixed = model.view, {*options.frozen, *model.frozen, *ages(model, options)}
-    numbers = {view.input_names[i] for i in view.blocks[view.numeric].tolist()}
-    return [name for name in view.input_names if name in numbers & view.needed and name not in fixed]
+    unknown = [name for name in options.frozen if name not in (*fitted.names, *fitted.input_names)]
+    if unknown:
+        raise ParameterError(unknown_names(dict.fromkeys(unknown), fitted.input_names, "the model"), frozen=None)
+    read_moves(options.actionable, fitted.input_names)
 
 
 def cell_text(value: Any) -> str:
@@ -322,6 +318,7 @@ class _Explainer:
     rows: Table
     population: Table
     options: ExplainingOptions
+    moves: Mapping[str, Moves]
 
     @property
     def wanted(self) -> str | None:
@@ -362,6 +359,12 @@ class _Explainer:
         }
 
     @cached_property
+    def helpful(self) -> dict[int, dict[str, int]]:
+        """The direction in which each number helps, for each target."""
+        classes = self.fitted.classes.tolist()
+        return {target: average_directions(self.fitted, classes[target], self.population) for target in set(self.targets)}
+
+    @cached_property
     def seen(self) -> dict[str, Any]:
         return seen_limits(self.fitted, self.population)
 
@@ -399,26 +402,29 @@ class _Explainer:
             return {**nothing, "message": UNADVISED}
         if self.fitted.border is None:
             return {**nothing, "proved": True, "message": NEVER}
-        before, options = self.fitted.reported(row), self.options
-        limits = limits_of_row(self.fitted, self.seen, row, before[0])
-        limits["frozen"] += options.frozen
-        found = recourse(
-            self.model.saved.model,
-            row,
-            target=self.fitted.classes.tolist()[target],
-            increase_only=list(options.increase_only),
-            decrease_only=list(options.decrease_only),
-            **limits,
-        )
-        if not found.reached[0]:
-            return {**nothing, "proved": bool(found.proved[0]), "message": found.message[0]}
-        moved = np.flatnonzero(found.x[0] != before[0])
-        return {
-            "changes": tuple(
-                Change(found.names[j], self._value(j, before[0, j]), self._value(j, found.x[0, j])) for j in moved.tolist()
-            ),
-            "distance": float(found.distance[0]),
-            "reached": True,
-            "proved": bool(found.proved[0]),
-            "message": found.message[0],
-        }
+        before = self.fitted.reported(row)[0]
+        first, *others = self._answers(row, target, before)
+        proved, message = bool(first.proved[0]), first.message[0]
+        if not first.reached[0]:
+            return {**nothing, "proved": proved, "message": message}
+        changes, distance = self._changes(first, before), float(first.distance[0])
+        ways = tuple(Way(self._changes(other, before), float(other.distance[0])) for other in others)
+        return {"changes": changes, "distance": distance, "reached": True, "proved": proved, "message": message, "others": ways}
+
+    def _answers(self, row: Table, target: int, before: FloatArray) -> list[RecourseAnswers]:
+        """The smallest change, and then others: what moves farthest in one stays in those that follow."""
+        limits, model = limits_of_row(self.fitted, self.seen, row, before), self.model.saved.model
+        limits["frozen"] += [name for name in self.fitted.input_names if name not in self.moves]
+        ways = one_way(self.moves, self.helpful[target])
+        limits["integer"] += ways.pop("integer")
+        wanted = partial(recourse, model, row, target=self.fitted.classes.tolist()[target], **ways)
+        answers = [wanted(**limits)]
+        while len(answers) < self.options.ways and answers[-1].reached[0] and answers[-1].change.any():
+            farthest = int(np.argmax(np.abs(answers[-1].change[0]) / self.fitted.units.scale))
+            limits["frozen"].append(answers[-1].names[farthest])
+            answers.append(wanted(**limits))
+        return [answer for number, answer in enumerate(answers) if number == 0 or answer.reached[0]]
+
+    def _changes(self, found: RecourseAnswers, before: FloatArray) -> tuple[Change, ...]:
+        after, moved = found.x[0], np.flatnonzero(found.change[0]).tolist()
+        return tuple(Change(found.names[j], self._value(j, before[j]), self._value(j, after[j])) for j in moved)

@@ -88,6 +88,8 @@ class TrainingOptions:
         Rules on terms and columns, as in SparseQuadraticSVC, by the names of columns; the features of one column count as one.
     frozen : tuple of str
         Columns that advice on how to change a decision must leave alone; the model file keeps them.
+    actionable : tuple of str
+        The only columns that advice may touch, as in ``ExplainingOptions``; the model file keeps them, too.
     seed : int
         Of the folds and of the search.
     n_jobs : int or None
@@ -140,6 +142,7 @@ class TrainingOptions:
     feature_cost: Mapping[str, float] | None = None
     max_cost: float | None = None
     frozen: tuple[str, ...] = ()
+    actionable: tuple[str, ...] = ()
     seed: int = 0
     n_jobs: int | None = None
     time_limit: float | None = None

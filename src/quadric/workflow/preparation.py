@@ -31,6 +31,7 @@ from quadric.tables.forms import find_forms
 from quadric.tables.parts import TableParts, as_parts
 from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
+from quadric.workflow.advice import read_moves
 from quadric.workflow.checking import TableCheck, TableWarning, check_parts, settled
 from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
@@ -399,6 +400,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     used = {"target": (target,), "groups": groups, **lists}
     wrong: dict[str, None] = {option: None for option, names in used.items() if not set(names).issubset(table.names)}
     refuse_unknown(chain(*used.values()), table.names, "the table", error=lambda text: OptionError(text, **wrong))
+    read_moves(options.actionable, table.names)
     if target in options.ignore:
         raise OptionError(f"the column {target!r} is the target: it cannot be ignored", ignore=None)
     if options.groups == target:

@@ -112,8 +112,17 @@ class TableModel:
     @property
     def frozen(self) -> tuple[str, ...]:
         """Columns that changes must leave alone, as recorded when the model was fitted."""
-        recorded = self._options.get("frozen")
-        return tuple(name for name in recorded if name in self.input_names) if isinstance(recorded, list) else ()
+        return tuple(name for name in self._listed("frozen") if name in self.input_names)
+
+    @property
+    def actionable(self) -> tuple[str, ...]:
+        """The only columns that changes may touch, with their directions, as recorded when the model was fitted."""
+        names = self.input_names
+        return tuple(text for text in self._listed("actionable") if any(f"{text}:".startswith(f"{name}:") for name in names))
+
+    def _listed(self, option: str) -> tuple[str, ...]:
+        recorded = self._options.get(option)
+        return tuple(each for each in recorded if isinstance(each, str)) if isinstance(recorded, list) else ()
 
     @property
     def favourable(self) -> str | None:

@@ -3,14 +3,11 @@
 from quadric.credit.metrics import (
     CutoffChoice,
     GainsTable,
-    StabilityTable,
     auc,
     cutoff_by_cost,
     gains_table,
     gini,
     ks_statistic,
-    population_stability_index,
-    stability_table,
 )
 from quadric.credit.scale import (
     RoundingLoss,
@@ -21,12 +18,23 @@ from quadric.credit.scale import (
     score_points,
     term_points,
 )
+from quadric.credit.stability import (
+    Distribution,
+    Drift,
+    StabilityTable,
+    column_drifts,
+    contribution_drifts,
+    population_stability_index,
+    stability_table,
+)
 from quadric.credit.validation import ValidationTable, validation_table
 from quadric.estimators.calibration import CalibratedModel, IsotonicCalibration, SigmoidCalibration
 
 __all__ = [
     "CalibratedModel",
     "CutoffChoice",
+    "Distribution",
+    "Drift",
     "GainsTable",
     "IsotonicCalibration",
     "RoundingLoss",
@@ -36,6 +44,8 @@ __all__ = [
     "TermPoints",
     "ValidationTable",
     "auc",
+    "column_drifts",
+    "contribution_drifts",
     "cutoff_by_cost",
     "gains_table",
     "gini",

@@ -1,4 +1,4 @@
-"""How well a score separates events from the rest, how far two samples differ, and where to cut.
+"""How well a score separates events from the rest, and where to cut.
 
 A score is anything that grows with the risk of the event: a probability, a decision value, or points with their sign turned.
 Labels are any two; the event is the second in sorted order unless named. Sample weights are repetitions.
@@ -23,12 +23,8 @@ from quadric.errors import quoted
 from quadric.estimators.cutoffs import CutoffCurve, by_score
 from quadric.estimators.validation import Rule, check_values, integer_from, number_from
 from quadric.labels import refuse_masked
-from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray
 
-# Shares of a bin below this count as this much in the stability index, which would be infinite for an empty bin.
-SMALLEST_SHARE = 1e-4
-# Relative error allowed to sums of weights where they decide on which side of an edge a value lies.
-ROUNDING = 1e-12
 N_BINS: Mapping[str, Rule] = {"n_bins": integer_from(2, MOST_BINS)}
 COSTS: Mapping[str, Rule] = {"cost_false_negative": number_from(0.0), "cost_false_positive": number_from(0.0)}
 
@@ -175,93 +171,6 @@ def gains_table(
 
 
 @dataclass(frozen=True, eq=False)
-class StabilityTable(BinTable):
-    """Shares of two samples in the same bins; arrays with one entry per bin, from small values to large.
-
-    Attributes
-    ----------
-    above, upto : the bin holds values x with above < x <= upto
-    expected, actual : shares of the two samples
-    contribution : (actual - expected) log(actual / expected), shares below 0.0001 counting as that much
-    """
-
-    above: FloatArray
-    upto: FloatArray
-    expected: FloatArray
-    actual: FloatArray
-    contribution: FloatArray
-
-    @property
-    def index(self) -> float:
-        """The population stability index."""
-        return float(self.contribution.sum())
-
-
-def stability_table(
-    expected: ArrayLike,
-    actual: ArrayLike,
-    bins: int | ArrayLike = 10,
-    *,
-    expected_weight: ArrayLike | None = None,
-    actual_weight: ArrayLike | None = None,
-) -> StabilityTable:
-    """Where a sample lies differently from another: the bins behind the population stability index.
-
-    Parameters
-    ----------
-    expected : array-like of shape (m,)
-        Values, of a score or of one feature, in the sample compared with (the development sample).
-    actual : array-like of shape (l,)
-        Values in the other sample.
-    bins : int or increasing sequence of float
-        Number of bins, cut at quantiles of ``expected`` (ties may leave fewer), or the inner edges themselves.
-    expected_weight, actual_weight : array-likes, optional
-        Repetitions.
-
-    Returns
-    -------
-    StabilityTable
-    """
-    reference, reference_weight = _checked_values(expected, expected_weight, "expected")
-    other, other_weight = _checked_values(actual, actual_weight, "actual")
-    edges = _edges(bins, reference, reference_weight)
-    shares = [_shares(edges, reference, reference_weight), _shares(edges, other, other_weight)]
-    before, after = (np.maximum(share, SMALLEST_SHARE) for share in shares)
-    return StabilityTable(
-        above=np.concatenate([[-np.inf], edges]),
-        upto=np.concatenate([edges, [np.inf]]),
-        expected=shares[0],
-        actual=shares[1],
-        contribution=(after - before) * np.log(after / before),
-    )
-
-
-def population_stability_index(
-    expected: ArrayLike,
-    actual: ArrayLike,
-    bins: int | ArrayLike = 10,
-    *,
-    expected_weight: ArrayLike | None = None,
-    actual_weight: ArrayLike | None = None,
-) -> float:
-    """PSI: the sum over bins of (actual - expected) log(actual / expected), in shares of the two samples.
-
-    By custom less than 0.1 is called stable and more than 0.25 a shift. Shares below 0.0001, empty bins among them, count as
-    0.0001.
-
-    Parameters
-    ----------
-    expected, actual, bins, expected_weight, actual_weight :
-        As in :func:`stability_table`.
-
-    Returns
-    -------
-    float
-    """
-    return stability_table(expected, actual, bins, expected_weight=expected_weight, actual_weight=actual_weight).index
-
-
-@dataclass(frozen=True, eq=False)
 class CutoffChoice:
     """The cheapest cut-off and the costs of all others; a sample is declined when its score is above the cut-off.
 
@@ -353,46 +262,3 @@ def labelled_scores(y: Any, score: Any, sample_weight: Any, event: Any) -> Label
     if event is not None and event not in classes:
         raise ValueError(f"event must be one of {classes}, got {quoted(event)}")
     return y[present] == (classes[1] if event is None else event), values[present], weight[present]
-
-
-def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:
-    refuse_masked(**{name: values})
-    values = np.asarray(values, dtype=float)
-    if values.ndim != 1 or len(values) == 0 or np.isnan(values).any():
-        raise ValueError(f"{name} must have one dimension, at least one value and no NaN")
-    weight = check_sample_weight(sample_weight, values)
-    present = weight > 0.0
-    if not present.any():
-        raise ValueError(f"the weights of {name} are zero for every sample")
-    return values[present], np.asarray(weight[present])
-
-
-def _edges(bins: Any, values: FloatArray, weight: FloatArray) -> FloatArray:
-    """Inner edges: given, or the smallest values up to which lie 1/n, 2/n, ... of the weight.
-
-    The largest value is no edge, as nothing lies above it: where it holds more than 1/n of the weight, the edge is the next
-    smaller value, and for a sample of one value there is an edge on both sides of it.
-    """
-    if np.ndim(bins) == 1:
-        edges = np.asarray(bins, dtype=float)
-        if len(edges) == 0 or not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
-            raise ValueError("bins must be a number of bins or an increasing sequence of finite inner edges")
-        return edges
-    check_values({"bins": bins}, {"bins": integer_from(2, MOST_BINS)})
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weight[order])
-    targets = np.arange(1, bins) * reached[-1] / bins
-    edges = np.unique(values[order][np.searchsorted(reached, targets * (1.0 - ROUNDING))])
-    largest = values.max()
-    if edges[-1] < largest:
-        return edges
-    smaller = values[values < largest]
-    if len(smaller) == 0:
-        return np.array([np.nextafter(largest, -np.inf), largest])
-    return np.union1d(edges[:-1], smaller.max())
-
-
-def _shares(edges: FloatArray, values: FloatArray, weight: FloatArray) -> FloatArray:
-    where: IntArray = np.searchsorted(edges, values)
-    totals = np.bincount(where, weights=weight, minlength=len(edges) + 1)
-    return np.asarray(totals / totals.sum())

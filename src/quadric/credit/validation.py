@@ -16,7 +16,8 @@ from sklearn.metrics import brier_score_loss, log_loss
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores, population_stability_index
+from quadric.credit.metrics import LabelledScores, auc, ks_statistic, labelled_scores
+from quadric.credit.stability import population_stability_index
 from quadric.errors import quoted
 from quadric.estimators.cutoffs import EVEN
 from quadric.safe_csv import CsvWriter

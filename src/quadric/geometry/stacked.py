@@ -11,7 +11,7 @@ U matters little: a few digits of it are enough. What matters is A'rho, so its r
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -198,6 +198,27 @@ class StackedRows:
     def bracket(self, reached: Evaluation) -> tuple[float, float]:
         """F at a surface, and a safe lower bound of its minimum (5.7)."""
         return reached.value, float(reached.value - reached.value_error - self._left(reached))
+
+    def bracket_under(self, reached: Evaluation, pull: FloatArray, slack: float) -> tuple[float, float]:
+        """The same over A z >= b, by any multipliers of these cuts (12.3).
+
+        Parameters
+        ----------
+        reached : Evaluation
+        pull : array of shape (k + 1,)
+            The multipliers' sum of the cuts.
+        slack : float
+            Multipliers times how far the cuts are from being missed.
+        """
+        pulled = replace(reached, gradient=reached.gradient + 0.5 * pull / self.lengths)
+        value, bound = self.bracket(pulled)
+        return value, bound - abs(slack)
+
+    @property
+    def root(self) -> FloatArray:
+        """T with T T' the inverse of A'A, about."""
+        inverse, _ = self._inverse
+        return inverse / self.lengths[:, None]
 
     def refitted_near(self, x: FloatArray, width: float = TIGHT) -> tuple[FloatArray, tuple[float, float]]:
         """The minimum, and a bracket of it: from [z, c] by a step in plain doubles where its width is at most that share of F,

@@ -25,6 +25,7 @@ from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
+from quadric.losses.cuts import Cuts
 from quadric.losses.supports import Limits, Moves, SupportRule
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.random_rows import SIDE_ROWS
@@ -202,6 +203,25 @@ class StepSolution:
     residual: float
 
 
+@dataclass(frozen=True)
+class RuledSolution(StepSolution):
+    """Minimiser on a support under cuts.
+
+    Attributes
+    ----------
+    multipliers : array of shape (n_cuts,)
+        Of the cuts, none negative: F - multipliers'(A z - b) has its minimum on the support at (z, c) (docs/mathematics.md,
+        eq. 12.1).
+    """
+
+    multipliers: FloatArray
+
+    @staticmethod
+    def without(solution: StepSolution, n_cuts: int) -> RuledSolution:
+        """Where no cut binds."""
+        return RuledSolution(solution.z, solution.c, solution.value, solution.residual, np.zeros(n_cuts))
+
+
 class Step(ABC):
     """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
 
@@ -219,6 +239,10 @@ class Step(ABC):
     @abstractmethod
     def refit(self, support: IntArray) -> StepSolution:
         """argmin of F over (z, c) with z = 0 off ``support``."""
+
+    def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
+        """The same over A z >= b of ``cuts`` on the support; raises Infeasible where no coefficients meet them."""
+        raise NotImplementedError("this loss cannot be fitted under rules on slopes and coefficients")
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; slower than a refit."""

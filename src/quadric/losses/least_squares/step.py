@@ -21,11 +21,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
 from quadric.geometry.energy import Energy
 from quadric.geometry.terms import to_matrix, to_vector
-from quadric.losses.base import NoBound, Step, StepSolution
+from quadric.losses.base import NoBound, RuledSolution, Step, StepSolution
+from quadric.losses.cuts import Cuts, newton_step, without_noise
 from quadric.losses.least_squares.curvature import WideCurvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.types import FloatArray, IntArray
@@ -34,6 +35,10 @@ MOST_WORK = 2e10  # operations that a bound from the rows may take: some seconds
 ACCURATE = 1e-8  # share of the minimum that rounding in M and q may change before a refit goes back to the rows
 SETTLED = 1e-8  # residual of conjugate gradients, in the norm of the preconditioner and relative to the right-hand side
 MOST_ITERATIONS = 500
+POLISHING = 2  # steps of a refit under cuts: the second mends the rounding of the first
+# Steps with gradients from the rows: in plain doubles, and in all
+PLAIN_STEPS, ROW_STEPS = 3, 8
+SINGULAR_LIFT = 1e-10  # curvature, beside a unit diagonal, that steps under cuts find where the matrix has none
 SURELY_REGULAR = 1e-2  # relative error of the inverse of M_SS up to which (7.8) holds
 
 
@@ -58,6 +63,46 @@ class RefittingStep(Step):
         x, (value, bound) = problem.stacked(support).refitted_near(self._with_intercept(support, z[support]), ACCURATE / 10.0)
         z[support] = x[:-1]
         return StepSolution(z, float(x[-1]), value, value - bound)
+
+    def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
+        free = self.refit(support)
+        if cuts.are_met(free.z[support]):
+            return RuledSolution.without(free, len(cuts))
+        problem, z = self.problem, free.z.copy()
+        M, q = problem.curvature.block(support), problem.q[support]
+        factor = UnitFactor(M)
+        root, multipliers = factor.root, np.zeros(len(cuts))
+        for _ in range(POLISHING):
+            move, multipliers = newton_step(root, M @ z[support] - q, cuts, z[support], np.flatnonzero(multipliers))
+            z[support] += move
+        z[support] = without_noise(root, z[support], float(np.sqrt(q @ free.z[support])))
+        value = problem.objective(z, problem.intercept(z))
+        error = self._rounding(support, z[support], factor)
+        if error <= ACCURATE * value:
+            return RuledSolution(z, problem.intercept(z), value, 0.0, multipliers)
+        if problem.samples is None:
+            return RuledSolution(z, problem.intercept(z), value, error, multipliers)
+        return self._from_rows(support, cuts, z, multipliers)
+
+    def _from_rows(self, support: IntArray, cuts: Cuts, z: FloatArray, multipliers: FloatArray) -> RuledSolution:
+        """The same with gradients from the rows, from where the sums have led; their factor only says how long steps are."""
+        stacked = self.problem.stacked(support)
+        x, with_level = self._with_intercept(support, z[support]), cuts.with_level()
+        best, width = (x, np.inf, multipliers), np.inf
+        for attempt in range(ROW_STEPS):
+            reached = stacked.roughly(x) if attempt < PLAIN_STEPS else stacked.at(x)
+            value, bound = stacked.bracket_under(reached, cuts.pull(multipliers), float(multipliers @ cuts.slack(x[:-1])))
+            if value - bound < width:
+                best, width = (x, value, multipliers), value - bound
+            if width <= ACCURATE / 10.0 * value:
+                break
+            # F is ||A x - t||^2, whose curvature is twice that of the factor
+            root, slope = stacked.root / np.sqrt(2.0), -2.0 * reached.gradient * stacked.lengths
+            move, multipliers = newton_step(root, slope, with_level, x, np.flatnonzero(multipliers))
+            x = x + move
+        x, value, multipliers = best
+        z[support] = x[:-1]
+        return RuledSolution(z, float(x[-1]), value, width, multipliers)
 
     def _rounding(self, support: IntArray, z: FloatArray, factor: UnitFactor) -> float:
         """What rounding in M and q does to the minimum on a support (7.8); inf where M_SS may be singular."""
@@ -131,6 +176,14 @@ class UnitFactor:
             e, V = eigh(self._matrix, driver="evd", check_finite=False)
             usable = e > len(e) * np.finfo(float).eps * e[-1]
             self._least_norm = e[usable], V[:, usable]
+
+    @property
+    def root(self) -> FloatArray:
+        """T with T T' the inverse, or near it where the matrix is singular to working precision."""
+        if self._least_norm is not None:
+            e, V = eigh(self._matrix, driver="evd", check_finite=False)
+            return self.scale[:, None] * (V / np.sqrt(np.maximum(e, SINGULAR_LIFT)))
+        return self.scale[:, None] * np.tril(dtrtri(self._factor, lower=1)[0]).T
 
     @cached_property
     def amplification(self) -> float:

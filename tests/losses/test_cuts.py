@@ -1,0 +1,79 @@
+"""Refits under cuts: conditions of optimality, checked from X and y alone, on random problems of every kind of difficulty."""
+
+import numpy as np
+import pytest
+
+from helpers import make_problem, random_samples
+from quadric.losses.cuts import Cuts, Infeasible
+
+LOSSES = ["least_squares"]
+
+
+def random_cuts(rng, k):
+    """Cuts that some z meets: some tight at it, some twice, and often with b = 0."""
+    n_cuts = int(rng.integers(1, 12))
+    A = rng.normal(size=(n_cuts, k)) * (rng.random((n_cuts, k)) < 0.6)
+    inside = rng.normal(size=k)
+    b = A @ inside - rng.random(n_cuts) * (rng.random(n_cuts) < 0.7)
+    if rng.random() < 0.5:
+        b = np.zeros(n_cuts)
+    if rng.random() < 0.3:
+        A[-1], b[-1] = 3.0 * A[0], 3.0 * b[0]
+    return Cuts(A, b)
+
+
+def case(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 5))
+    X, y = random_samples(seed, m=40, n=n)
+    C = 10.0 ** rng.uniform(-2, 6)
+    k = int(rng.integers(1, n * (n + 3) // 2 + 1))
+    support = np.sort(rng.choice(n * (n + 3) // 2, k, replace=False))
+    return X, y, C, support, random_cuts(rng, k)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("seed", range(60))
+def test_conditions_of_optimality(loss, seed):
+    X, y, C, support, cuts = case(seed)
+    problem = make_problem(loss, X, y, C=C)
+    solution = problem.step().refit_under(support, cuts)
+    z, slack = solution.z[support], cuts.slack(solution.z[support])
+    size = np.abs(z) + np.abs(problem.step().refit(support).z[support])
+    scale = np.abs(cuts.A) @ size + np.abs(cuts.b)
+    assert np.all(slack >= -1e-12 * scale)
+    assert solution.multipliers.min() >= 0.0
+    assert np.abs(solution.multipliers * slack).max() <= 1e-10 * solution.value
+    # F - multipliers'(A z - b) is flat on the support and in c: no move along it lowers F
+    pulled = solution.multipliers @ cuts.A
+    for j in range(len(support) + 1):
+        for sign in (-1.0, 1.0):
+            other, h = solution.z.copy(), sign * 1e-4
+            other[support[j : j + 1]] += h
+            c = solution.c + h * (j == len(support))
+            least = solution.value + float(pulled @ (other - solution.z)[support])
+            assert problem.objective(other, c) >= least - 1e-9 * solution.value
+    assert problem.objective(solution.z, solution.c) == pytest.approx(solution.value, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_cuts_that_do_not_bind_change_nothing(loss):
+    X, y = random_samples(1)
+    step, support = make_problem(loss, X, y).step(), np.array([0, 2, 5])
+    free = step.refit(support)
+    solution = step.refit_under(support, Cuts(np.eye(3), free.z[support] - 1.0))
+    assert np.array_equal(solution.z, free.z)
+    assert not solution.multipliers.any()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_cuts_that_contradict_each_other(loss):
+    X, y = random_samples(1)
+    step, support = make_problem(loss, X, y).step(), np.array([0, 2, 5])
+    row = np.array([[1.0, 2.0, 0.0]])
+    with pytest.raises(Infeasible):
+        step.refit_under(support, Cuts(np.vstack([row, -2.0 * row]), np.array([1.0, 1.0])))
+    with pytest.raises(Infeasible):
+        step.refit_under(support, Cuts(np.zeros((1, 3)), np.array([1.0])))
+    with pytest.raises(Infeasible):
+        step.refit_under(support[:0], Cuts(np.zeros((1, 0)), np.array([1.0])))

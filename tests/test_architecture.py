@@ -41,6 +41,7 @@ ROOMS = [
     "distributed",
     "report",
     "table_classifier",
+    "studio",
     "__init__",
     "paper",
     "cli",

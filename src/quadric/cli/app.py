@@ -25,7 +25,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. quadric --vers
 shows the traceback of an error."""
 
 # Each is a function in a module of its name here
-COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
+COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "export", "certify", "compare", "studio", "paper", "data")
 
 
 def run(arguments: Sequence[str]) -> tuple[int, str]:

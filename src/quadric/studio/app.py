@@ -175,5 +175,7 @@ async def _events(session: Session, audience: Audience) -> AsyncIterator[bytes]:
                 waiting.clear()
                 for message in messages:
                     yield b"data: " + _text(message) + b"\n\n"
+                    if "end" in message:
+                        return
     finally:
         stop()

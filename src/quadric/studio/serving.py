@@ -59,7 +59,9 @@ class Serving:
         guard = application(session, self._audience, (f"{HOST}:{own}", f"localhost:{own}"), log)
         # The token is in the fragment, which no request carries
         self.address = f"http://{HOST}:{own}/#{guard.token}"
-        config = uvicorn.Config(guard, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            guard, log_config=None, log_level="critical", access_log=False, server_header=False, timeout_graceful_shutdown=1
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
             target=self._server.run, args=([self._socket],), name="quadric studio server", daemon=True

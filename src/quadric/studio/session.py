@@ -198,8 +198,9 @@ class Session:
         return lambda: self._listeners.remove(listener)
 
     def close(self) -> None:
-        """End all work."""
+        """End all work, and tell whoever listens."""
         self._worker.close()
+        self._send({"end": "The studio has ended; what was saved is there."})
 
     def _settle(self) -> None:
         """Fit as ``quadric fit`` does, and score along k, unless that is known."""

@@ -142,7 +142,7 @@ const begin = (start) => {
 const hear = (message) => {
   if (message.state && shown && message.state.at === shown.at && message.state.version === shown.version) show(message.state, true);
   if (message.progress !== undefined) byId("progress").value = message.progress;
-  if (message.error) complain(new Error(message.error));
+  if (message.error || message.end) complain(new Error(message.error || message.end));
 };
 
 const onChange = (id, choice) => byId(id).addEventListener("change", () => choose(choice(byId(id))));
@@ -172,7 +172,7 @@ byId("save").addEventListener("click", () => {
 try {
   await enter();
   begin(await ask("/start"));
-  listen(hear, (isOver) => { if (isOver) complain(new Error("The server has ended. Start quadric studio again.")); });
+  listen(hear);
 } catch (error) {
   complain(error);
 }

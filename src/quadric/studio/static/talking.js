@@ -26,8 +26,11 @@ export const enter = async () => {
   if (token) await posted("/enter", { token });
 };
 
-export const listen = (hear, lost) => {
+export const listen = (hear) => {
   const source = new EventSource("/events");
-  source.addEventListener("message", (event) => hear(JSON.parse(event.data)));
-  source.addEventListener("error", () => lost(source.readyState === EventSource.CLOSED));
+  source.addEventListener("message", (event) => {
+    const message = JSON.parse(event.data);
+    if (message.end) source.close();
+    hear(message);
+  });
 };

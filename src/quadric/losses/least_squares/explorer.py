@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, SparseProblem
 from quadric.losses.columns import MAX_KICK, compounds, resized_tableau
-from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.least_squares.problem import together
 from quadric.losses.supports import Move, Moves
 from quadric.losses.tableau import Tableau
 from quadric.types import FloatArray, IntArray
@@ -19,11 +19,12 @@ NEAR = 0.1
 
 
 class LeastSquaresExplorer(Explorer):
-    """Exact moves on the p x p quadratic."""
+    """Exact moves on the p x p quadratic, which all classes share."""
 
-    def __init__(self, problem: LeastSquaresProblem) -> None:
+    def __init__(self, problem: SparseProblem) -> None:
         self.rule, self.n_terms = problem.rule, problem.n_terms
-        self.tableau = Tableau(problem.M, problem.q, problem.constant, problem.rule.required)
+        M, q, constant = together(problem)
+        self.tableau = Tableau(M, q, constant, problem.rule.required)
         self.n_refits = 0
         self._lowest: dict[int, float] = {}  # end of a descent so far, by number of terms
 

@@ -137,7 +137,11 @@ class Trained:
         codes, _ = view.decided(view.classifier.decision_function(data.X))
         alone = positions_in(view.classes, view.classifier.predict(data.X))
         labelled, by_surface = (tuple(np.bincount(each, minlength=len(view.classes)).tolist()) for each in (codes, alone))
-        figures = {"accuracy": float(np.mean(codes == data.codes)), "labelled": labelled, "by_surface": by_surface}
+        figures: dict[str, Any] = {
+            "accuracy": float(np.mean(codes == data.codes)),
+            "labelled": labelled,
+            "by_surface": by_surface,
+        }
         return replace(self, model=model, search=None, cross_validation=None, **figures)
 
     def saved(self, **metadata: Any) -> SavedModel:

@@ -6,13 +6,15 @@ of a table: levels exclude each other, and the flag of a missing value is off wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from quadric.geometry.compensated import exact_dot
+from quadric.geometry.lifting import column_ends
 from quadric.geometry.terms import term_index, term_indices
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -53,6 +55,60 @@ class Box:
     levels: tuple[IntArray, ...] = ()
     flags: Mapping[int, int] = field(default_factory=dict)
     fills: Mapping[int, float] = field(default_factory=dict)
+
+    @staticmethod
+    def of_rows(X: FloatArray, groups: Sequence[IntArray] = ()) -> Box:
+        """What training rows say, all of them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (m, n)
+            In the units of a surface.
+        groups : sequence of arrays
+            Features that are made from one column: levels of it, where these are two-valued and exclude each other in X.
+        """
+        low, high = column_ends(X)
+        two_valued = np.zeros(len(low), dtype=bool)
+        if not issparse(X):  # a feature that is not said to have two values is asked for more, never for less
+            two_valued = ((low == X) | (high == X)).all(axis=0) & (low < high)
+        return Box(low, high, two_valued, tuple(levels for members in groups if len(levels := _levels(X, members, high, two_valued)) > 1))
+
+    def held(self, moving: int) -> list[int]:
+        """Features that stay at their lower limits while one moves: its flag, and the other levels of its column."""
+        flags = [flag for flag, feature in self.flags.items() if feature == moving]
+        return flags + [int(j) for members in self.levels if moving in members for j in members if j != moving]
+
+
+def _levels(X: FloatArray, members: IntArray, high: FloatArray, two_valued: BoolArray) -> IntArray:
+    own = np.asarray(members, dtype=np.intp)
+    own = own[two_valued[own]]
+    return own if len(own) and (np.sum(X[:, own] == high[own], axis=1) <= 1).all() else own[:0]
+
+
+class CoefficientBound(NamedTuple):
+    """A coefficient of z stays between two limits, which may be infinite."""
+
+    term: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeRules:
+    """Rules on the coefficients of one surface, in the units in which its terms are counted.
+
+    Attributes
+    ----------
+    slopes : tuple of SlopeRule
+    bounds : tuple of CoefficientBound
+        By the position in the full z.
+    box : Box
+        What rules on slopes speak of.
+    """
+
+    slopes: tuple[SlopeRule, ...]
+    bounds: tuple[CoefficientBound, ...]
+    box: Box
 
 
 class LowestSlope(NamedTuple):
@@ -98,8 +154,8 @@ def lowest_slope(rule: SlopeRule, box: Box, row: FloatArray, constant: float) ->
     weights = rule.sign * row
     at = np.where(weights > 0.0, low, high)  # the slope is linear in x: each feature takes its worse end (11.1)
     margin = 0.0
-    for feature in _held(rule, box):
-        at[feature] = low[feature]
+    held = box.held(rule.feature)
+    at[held] = low[held]
     if box.two_valued[c]:
         at[c] = 0.5 * (low[c] + high[c])  # f(high) - f(low) has W_cc (high + low) / 2 per unit, without half width (11.2)
         margin += ROUNDING * abs(weights[c]) * max(abs(low[c]), abs(high[c]))
@@ -121,12 +177,6 @@ def lowest_slope(rule: SlopeRule, box: Box, row: FloatArray, constant: float) ->
         pair = weights[[flag, feature]]
         at[[flag, feature]] = on if exact_dot(np.append(pair, -pair), np.append(on, off)) < 0.0 else off
     return LowestSlope(exact_dot(weights, at, rule.sign * constant), at, margin)
-
-
-def _held(rule: SlopeRule, box: Box) -> list[int]:
-    """Features that stay at their lower limits while the ruled one moves: its flag, and the other levels of its column."""
-    flags = [flag for flag, feature in box.flags.items() if feature == rule.feature]
-    return flags + [int(j) for members in box.levels if rule.feature in members for j in members if j != rule.feature]
 
 
 def slope_form(feature: int, at: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from quadric.geometry.box import LowestSlope, ShapeRules, SlopeRule, lowest_slope
+from quadric.geometry.cuts import ROUNDING, Cuts
 from quadric.geometry.terms import LINEAR, term_factors
 from quadric.losses.base import IMPROVEMENT, Explorer, Pulls, RuledSolution, SparseProblem, Step, StepSolution
-from quadric.losses.cuts import ROUNDING, Cuts, Infeasible
+from quadric.losses.cuts import Infeasible
 from quadric.losses.supports import Move
 from quadric.progress import Report, silent
 from quadric.search.decomposition import SearchResult

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from quadric.errors import quoted, refuse_unknown
 from quadric.estimators.constraints import Vocabulary
+from quadric.estimators.feature_rules import by_number, rules_of
 from quadric.geometry.box import Box, CoefficientBound, ShapeRules, SlopeRule
 from quadric.geometry.terms import default_names, term_factors, term_index
 from quadric.labels import class_texts
@@ -44,36 +45,42 @@ class ShapeDemands:
     groups: tuple[IntArray, ...]
     names: tuple[str, ...]
 
-    def on(self, X: FloatArray) -> dict[int, ShapeRules]:
-        """The rules with what training rows, in the units of a fit, say of the values that rows can take."""
-        box = Box.of_rows(X, self.groups)
+    def on(self, X: FloatArray, ends: tuple[FloatArray, FloatArray] | None = None) -> dict[int, ShapeRules]:
+        """The rules with what rows say of the values that features can take.
+
+        Parameters
+        ----------
+        X : array of shape (m, n)
+            In the units of a fit.
+        ends : pair of arrays of shape (n,), optional
+            Limits of the features in the same units, if these are known; infinite where they are not.
+        """
+        box = Box.of_rows(X, self.groups, ends)
         for rule in (rule for own in self.slopes.values() for rule in own):
             for levels in box.levels:
                 if rule.feature in levels and (X[:, levels] == box.high[levels]).any(axis=1).all():
                     raise ValueError(
-                        f"monotonic_cst: {quoted(self.names[rule.feature])} is a level of a column of which every row has one of "
-                        "the levels in feature_groups: leave one of these out, for the others to be compared with"
+                        f"monotonic_cst: {quoted(self.names[rule.feature])} is one of the levels in feature_groups of which "
+                        "every row has one: drop one of these, for the others to be compared with"
                     )
-        surfaces = [surface for surface in {*self.slopes, *self.bounds}]
+        surfaces = {*self.slopes, *self.bounds}
         return {number: ShapeRules(self.slopes.get(number, ()), self.bounds.get(number, ()), box) for number in surfaces}
 
 
 def shape_demands(
-    owner: Any, names: Sequence[str] | None, n_features: int, classes: np.ndarray, limits: SupportLimits, groups: Any
+    owner: Any, names: Sequence[str] | None, n_features: int, classes: np.ndarray, limits: SupportLimits
 ) -> ShapeDemands | None:
     """The rules on slopes and coefficients that an estimator has, checked against each other and against limits on terms.
 
     Parameters
     ----------
     owner : Any
-        Has the parameters SHAPES, or some of them.
+        Has the parameters SHAPES and ``feature_groups``, or some of them.
     names : sequence of str or None
         Of the features.
     n_features : int
     classes : array
     limits : SupportLimits
-    groups : sequence of sequences of int
-        Features that are made from one column.
     """
     monotone, coefficients = (getattr(owner, name, None) for name in SHAPES)
     if monotone is None and coefficients is None:
@@ -91,7 +98,8 @@ def shape_demands(
     }
     for surface in {*slopes, *bounds}:
         _check(slopes.get(surface, ()), bounds.get(surface, ()), limits, vocabulary)
-    return ShapeDemands(slopes, bounds, tuple(np.array(members, dtype=np.intp) for members in groups or ()), tuple(names))
+    groups = by_number(rules_of(owner), names)["feature_groups"] or ()
+    return ShapeDemands(slopes, bounds, tuple(np.array(members, dtype=np.intp) for members in groups), tuple(names))
 
 
 def _by_surface(parameter: str, rules: Any, classes: np.ndarray) -> dict[int, tuple[int, Any]]:
@@ -113,7 +121,8 @@ def _by_surface(parameter: str, rules: Any, classes: np.ndarray) -> dict[int, tu
         return {code: (1, rule) for code, rule in own.items()}
     if len(own) > 1:
         raise ValueError(f"{parameter}: with two classes there is one score; give the rules of one class, {texts[1]!r}")
-    return {1: (1 if code == 1 else -1, rule) for code, rule in own.items()}
+    ((code, rule),) = own.items()
+    return {1: (1 if code == 1 else -1, rule)}
 
 
 def _slope_rules(signs: Any, names: Sequence[str], flip: int) -> tuple[SlopeRule, ...]:
@@ -132,11 +141,11 @@ def _slope_rules(signs: Any, names: Sequence[str], flip: int) -> tuple[SlopeRule
     for name, value in items:
         feature = _feature("monotonic_cst", name, names)
         sign = WORDS.get(value, 2) if isinstance(value, str) else value
-        if isinstance(sign, bool) or not isinstance(sign, Real) or sign not in (-1, 0, 1):
+        if isinstance(sign, bool) or not isinstance(sign, Integral | float) or sign not in (-1, 0, 1):
             raise ValueError(
                 f"monotonic_cst of {quoted(names[feature])} must be -1 (decreasing), 0 or 1 (increasing), got {quoted(value)}"
             )
-        if found.setdefault(feature, int(sign)) != int(sign):
+        if found.setdefault(feature, int(sign)) != sign:
             raise ValueError(f"monotonic_cst: two rules on {quoted(names[feature])} contradict each other")
     return tuple(SlopeRule(feature, flip * sign) for feature, sign in sorted(found.items()) if sign)
 
@@ -156,7 +165,9 @@ def _coefficient_bounds(bounds: Any, vocabulary: Vocabulary, flip: int) -> tuple
     for name, pair in bounds.items():
         terms = vocabulary.terms("coef_bounds", [name])
         if not isinstance(pair, Sequence | np.ndarray) or isinstance(pair, str) or len(pair) != 2:
-            raise ValueError(f"coef_bounds of {quoted(name)} must be a pair (low, high), with None for no limit, got {quoted(pair)}")
+            raise ValueError(
+                f"coef_bounds of {quoted(name)} must be a pair (low, high), with None for no limit, got {quoted(pair)}"
+            )
         ends = [end if limit is None else limit for limit, end in zip(pair, (-np.inf, np.inf), strict=True)]
         if not all(isinstance(end, Real) and not isinstance(end, bool) and end == end for end in ends):
             raise ValueError(f"coef_bounds of {quoted(name)} must be numbers or None, got {quoted(pair)}")
@@ -202,17 +213,3 @@ def _check(
     kept[list(zero)] = False
     if not kept.any():
         raise ValueError("coef_bounds and the rules on terms contradict each other: no term is left")
-
-
-def with_shapes(limits: SupportLimits, demands: ShapeDemands | None, X: FloatArray) -> SupportLimits:
-    """Limits on terms with rules on coefficients, by what training rows in the units of a fit say of the values of features.
-
-    Parameters
-    ----------
-    limits : SupportLimits
-    demands : ShapeDemands or None
-    X : array of shape (m, n)
-    """
-    if demands is None:
-        return limits
-    return replace(limits, shapes=demands.on(X))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -93,7 +94,12 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
 
 def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptions, going: Callable[[], bool]) -> SearchResult:
     """Exchanges until each is proved to be useless, where no closed form has told already and they are few."""
-    if problem.loss.cheap_exchanges or problem.shape is not None or not going() or (stream := problem.streamed(searched=False)) is None:
+    if (
+        problem.loss.cheap_exchanges
+        or problem.shape is not None
+        or not going()
+        or (stream := problem.streamed(searched=False)) is None
+    ):
         return result
     support = result.support
     try:
@@ -172,7 +178,7 @@ def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult
     """
     limit = options.schedule.time_limit
     local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
-    limits = {"time_limit": limit, "gap_limit": options.gap_limit, "report": options.report}
+    limits: dict[str, Any] = {"time_limit": limit, "gap_limit": options.gap_limit, "report": options.report}
     if problem.shape is not None:
         start = Found(local.support, problem.step().refit(local.support).value)
         return replace(local, lower_bound=prove(problem, start, **limits).lower_bound)

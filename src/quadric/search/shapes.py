@@ -1,8 +1,8 @@
 """Refits and exchanges under rules on slopes and coefficients, for any loss (docs/mathematics.md, section 12).
 
-A rule on the slope along a feature is a condition on every row of a box: too many to list. A refit begins with the rows that are
-known to bind, asks where the slope is lowest (geometry/box.py), adds that row as a cut, and so on until no row is left whose
-slope is wrong. Exchanges are looked at in the order of lower bounds, so that most of them need no refit.
+A rule on the slope along a feature is a condition on every row of a box: too many to list. A refit begins with rows that are
+known to bind, asks where the slope is lowest (geometry/box.py), adds that row as a cut, and so on until no row has the wrong
+slope. Exchanges are looked at in the order of lower bounds, so that most of them need no refit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from quadric.geometry.box import LowestSlope, ShapeRules, SlopeRule, lowest_slope
+from quadric.geometry.box import LowestSlope, SlopeRule, lowest_slope
 from quadric.geometry.cuts import ROUNDING, Cuts
 from quadric.geometry.terms import LINEAR, term_factors
 from quadric.losses.base import IMPROVEMENT, Explorer, Pulls, RuledSolution, SparseProblem, Step, StepSolution
@@ -165,10 +165,10 @@ class Ruled(Step):
     @cached_property
     def _loose(self) -> BoolArray:
         """Features that can be anywhere between their limits in a row, whatever its other values are; not linear terms."""
-        loose = np.ones(self.problem.n_features + 1, dtype=bool)
-        box = self.shape.box
-        tied = [*box.levels, np.array([*box.flags.keys(), *box.flags.values()], dtype=np.intp), [-1]]
-        loose[np.concatenate(tied).astype(np.intp)] = False
+        box, loose = self.shape.box, np.ones(self.problem.n_features + 1, dtype=bool)
+        for members in box.levels:
+            loose[members] = False
+        loose[[*box.flags.keys(), *box.flags.values(), LINEAR]] = False
         return loose
 
     def _ends(self, rule: SlopeRule) -> FloatArray:

@@ -9,7 +9,7 @@ from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.losses.cuts import Infeasible
 from quadric.losses.dual import DualStep, feasible, safe_dual
 
-LOSSES = ["least_squares", "logistic"]
+LOSSES = ["least_squares", "logistic", "hinge"]
 
 
 def random_cuts(rng, k):

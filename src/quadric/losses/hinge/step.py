@@ -104,10 +104,7 @@ class HingeStep(DualStep):
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, value, solution.violation)
 
-    def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
-        free = self.refit(support)
-        if cuts.are_met(free.z[support]):
-            return RuledSolution.without(free, len(cuts))
+    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:
         problem, (qp, _) = self.problem, self._on(support)
         found = solve_under(qp, cuts, free.z[support], self.multipliers, self._solved)
         z = np.zeros(problem.n_terms)

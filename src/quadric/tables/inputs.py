@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import chain, count
 from typing import Any, TypeAlias
 
@@ -12,7 +13,7 @@ import numpy as np
 from quadric.errors import ParameterError, quoted
 from quadric.tables.dates import FORMS, LIKE_THIS, date_text, days_since, iso_text, parsed_date
 from quadric.tables.numbers import is_number_form, marks_of, number_in
-from quadric.tables.table import BLANKS, is_number_text, number_text, text_column
+from quadric.tables.table import BLANKS, is_missing, is_number_text, number_text, text_column
 from quadric.types import BoolArray, FloatArray, IntArray
 
 Level: TypeAlias = str | float
@@ -262,6 +263,20 @@ def with_unique_names(features: Iterable[CodedFeature]) -> tuple[CodedFeature, .
         name = next(name for name in numbered if name not in named)
         named[name] = replace(feature, name=name)
     return tuple(named.values())
+
+
+def cell_text(value: Any) -> str:
+    """A cell of a table as a person writes it.
+
+    Parameters
+    ----------
+    value : str, number, date or missing value
+    """
+    if is_missing(value):
+        return "missing"
+    if isinstance(value, datetime):
+        return date_text(value)
+    return number_text(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
 
 
 def missing_cells(column: np.ndarray) -> BoolArray:

@@ -25,6 +25,7 @@ from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.model import FAR
 from quadric.geometry.terms import term_count
+from quadric.labels import positions_in
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
@@ -120,6 +121,28 @@ class Trained:
         """Whether the probability of the second of two classes is the same for all rows, as out-of-fold scores do not tell."""
         curve = self.view.probability
         return curve is not None and bool(np.ptp(curve(np.array([-FAR, 0.0, FAR]))) == 0.0)
+
+    def with_model(self, model: Any) -> Trained:
+        """The same with another model for the same coded rows; nothing is known of it on rows left out.
+
+        Parameters
+        ----------
+        model : Pipeline of coding and classifier, or CalibratedModel of it
+
+        Returns
+        -------
+        Trained
+        """
+        view, data = fitted_model(model), self.data
+        codes, _ = view.decided(view.classifier.decision_function(data.X))
+        alone = positions_in(view.classes, view.classifier.predict(data.X))
+        labelled, by_surface = (tuple(np.bincount(each, minlength=len(view.classes)).tolist()) for each in (codes, alone))
+        figures: dict[str, Any] = {
+            "accuracy": float(np.mean(codes == data.codes)),
+            "labelled": labelled,
+            "by_surface": by_surface,
+        }
+        return replace(self, model=model, search=None, cross_validation=None, **figures)
 
     def saved(self, **metadata: Any) -> SavedModel:
         """The model with its names, origin and history, for ``save_model``.

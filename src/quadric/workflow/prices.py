@@ -92,7 +92,7 @@ class RulePrices(Sequence[RulePrice]):
         """
         measure = measure_named(self.scoring)
         factor, digits, unit = (100, 1, " points") if measure.is_share else (1, 4, "")
-        rows = [("rule", "objective", measure.words, "terms gained (+) and lost (-) by the rule")]
+        rows: list[tuple[str, ...]] = [("rule", "objective", measure.words, "terms gained (+) and lost (-) by the rule")]
         for each in self.prices:
             error = "" if each.change.error is None else f" ± {factor * each.change.error:.{digits}f}"
             terms = [*(f"+{term}" for term in each.gained), *(f"-{term}" for term in each.lost)]
@@ -236,4 +236,4 @@ class _Cell:
 
 def _live_terms(search: SparseQuadraticSVCCV, terms: Sequence[str], labels: Sequence[str]) -> Iterator[str]:
     for subject, coef in zip(labels or ("",), search.coef_, strict=True):
-        yield from (f"{subject}: {terms[t]}" if subject else terms[t] for t in np.flatnonzero(coef))
+        yield from (f"{subject}: {terms[t]}" if subject else terms[t] for t in np.flatnonzero(coef).tolist())

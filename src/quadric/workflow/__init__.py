@@ -5,13 +5,14 @@ from quadric._lazy import lazy_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from quadric.workflow.certifying import Judged, certify_stream, certify_table
-    from quadric.workflow.checking import TableCheck, TableWarning, check_parts, check_table, look_over
+    from quadric.workflow.checking import TableCheck, TableWarning, look_over, looked_at
     from quadric.workflow.comparison import Comparison, Result, compare
     from quadric.workflow.limits import is_streamed
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
+    from quadric.workflow.prices import RulePrice, RulePrices, rule_prices
     from quadric.workflow.scoring import Scores, TableModel
-    from quadric.workflow.training import Trained, choose, train
+    from quadric.workflow.training import Trained, choose, price_rules, train
 
 __all__ = [
     "Comparison",
@@ -19,6 +20,8 @@ __all__ = [
     "OptionError",
     "PreparedData",
     "Result",
+    "RulePrice",
+    "RulePrices",
     "Scores",
     "TableCheck",
     "TableModel",
@@ -27,24 +30,26 @@ __all__ = [
     "TrainingOptions",
     "certify_stream",
     "certify_table",
-    "check_parts",
-    "check_table",
     "choose",
     "compare",
     "is_streamed",
     "look_over",
+    "looked_at",
     "prepare",
+    "price_rules",
+    "rule_prices",
     "train",
 ]
 
 _HOMES = {
-    "checking": "TableCheck TableWarning check_parts check_table look_over",
+    "checking": "TableCheck TableWarning look_over looked_at",
     "comparison": "Comparison Result compare",
     "certifying": "Judged certify_stream certify_table",
     "limits": "is_streamed",
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
+    "prices": "RulePrice RulePrices rule_prices",
     "scoring": "Scores TableModel",
-    "training": "Trained choose train",
+    "training": "Trained choose price_rules train",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

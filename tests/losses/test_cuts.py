@@ -1,11 +1,14 @@
 """Refits under cuts: conditions of optimality, checked from X and y alone, on random problems of every kind of difficulty."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers import convex_solver, make_problem, random_samples
 from quadric.geometry import products
 from quadric.geometry.cuts import Cuts, WeighedCuts
+from quadric.losses.base import NoBound
 from quadric.losses.cuts import Infeasible
 from quadric.losses.dual import DualStep, feasible, safe_dual
 
@@ -145,3 +148,21 @@ def test_answers_do_not_depend_on_those_before(loss):
         value, least = step.bracket_under(terms, conditions)
         assert value == pytest.approx(problem.step().refit_under(terms, conditions).value, rel=1e-9)
         assert least == pytest.approx(value, rel=1e-8)
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0, 1e5])
+def test_sums_are_enough_for_least_squares(shift):
+    """And where they have lost digits, the answer says so."""
+    for seed in range(10):
+        X, y, C, support, cuts = case(seed)
+        exact = make_problem("least_squares", X + shift, y, C=C).step()
+        sums = replace(exact.problem, samples=None, n_samples=len(y)).step()
+        value, (expected, _) = sums.refit_under(support, cuts).value, exact.bracket_under(support, cuts)
+        try:
+            reached, least = sums.bracket_under(support, cuts)
+        except NoBound:
+            assert shift == 1e5
+            continue
+        assert reached == value
+        assert value == pytest.approx(expected, rel=1e-7)
+        assert least <= expected <= 2.0 * value - least

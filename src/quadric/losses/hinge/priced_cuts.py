@@ -1,7 +1,7 @@
 """A hinge problem under cuts as one without: a cut is a row whose loss is steeper than any multiplier that it needs.
 
 As soon as the price exceeds the multipliers of all cuts, min q(w) over A z >= b is min q(w) + price sum_j max(0, b_j - A_j z):
-an exact penalty, with rows of target b_j that c does not move (qp.py).
+an exact penalty, with rows of target b_j that c does not move (docs/mathematics.md, eq. 12.5, and qp.py).
 """
 
 from __future__ import annotations

@@ -252,6 +252,10 @@ class ReportSummary:
         What a look at the table brought up before the fit.
     is_ruled : bool
         Whether rules on terms and features leave only some equations, of which proofs then speak.
+    rules : tuple of str
+        What these say.
+    prices : tuple of tuples of str
+        What they cost, as ``RulePrices.table`` puts it; empty where nobody measured it.
     """
 
     name: str
@@ -279,3 +283,5 @@ class ReportSummary:
     same_data: bool | None
     findings: tuple[str, ...] = ()
     is_ruled: bool = False
+    rules: tuple[str, ...] = ()
+    prices: tuple[tuple[str, ...], ...] = ()

@@ -43,6 +43,20 @@ def render(summary: ReportSummary) -> str:
     str
         HTML; needs jinja2.
     """
+    return rendered("report.html.j2", _asset("report.js"), _context(summary))
+
+
+def rendered(template: str, script: str, context: Mapping[str, Any]) -> str:
+    """A page with our style; nothing is executed in it but the script, if there is one.
+
+    Parameters
+    ----------
+    template : str
+        Name of a file beside the style.
+    script : str
+    context : mapping
+        What the template speaks of.
+    """
     jinja = require("jinja2", "report")
     environment = jinja.Environment(
         loader=jinja.FunctionLoader(_asset),
@@ -53,7 +67,9 @@ def render(summary: ReportSummary) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(number=number, short=short, percent=percent)
-    return str(environment.get_template("report.html.j2").render(_context(summary)))
+    style = _asset("report.css")
+    policy = POLICY.format(style=_source(style), script=_source(script) if script else "'none'")
+    return str(environment.get_template(template).render(policy=policy, style=style, script=script, **context))
 
 
 def _asset(name: str) -> str:
@@ -61,11 +77,7 @@ def _asset(name: str) -> str:
 
 
 def _context(summary: ReportSummary) -> dict[str, Any]:
-    style, script = _asset("report.css"), _asset("report.js")
     return {
-        "policy": POLICY.format(style=_source(style), script=_source(script)),
-        "style": style,
-        "script": script,
         "summary": summary,
         "absent": dict(summary.absent),
         "story": story,

@@ -4,18 +4,23 @@ from quadric._lazy import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from quadric.workflow.alarms import Check, Limits, read_limits
     from quadric.workflow.certifying import Judged, certify_stream, certify_table
     from quadric.workflow.checking import TableCheck, TableWarning, check_parts, check_table, look_over
     from quadric.workflow.comparison import Comparison, Result, compare
     from quadric.workflow.limits import is_streamed
+    from quadric.workflow.monitoring import Monitored, monitor
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
     from quadric.workflow.scoring import Scores, TableModel
     from quadric.workflow.training import Trained, choose, train
 
 __all__ = [
+    "Check",
     "Comparison",
     "Judged",
+    "Limits",
+    "Monitored",
     "OptionError",
     "PreparedData",
     "Result",
@@ -33,15 +38,19 @@ __all__ = [
     "compare",
     "is_streamed",
     "look_over",
+    "monitor",
     "prepare",
+    "read_limits",
     "train",
 ]
 
 _HOMES = {
+    "alarms": "Check Limits read_limits",
     "checking": "TableCheck TableWarning check_parts check_table look_over",
     "comparison": "Comparison Result compare",
     "certifying": "Judged certify_stream certify_table",
     "limits": "is_streamed",
+    "monitoring": "Monitored monitor",
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
     "scoring": "Scores TableModel",

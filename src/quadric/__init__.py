@@ -16,9 +16,10 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric.batches import Moments, fit_batches, moments
     from quadric.certificate import Certificate
     from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV, sparse_quadratic_path
-    from quadric.examine import NearTies, alternatives, certify
+    from quadric.examine import certify
     from quadric.export import load_model, save_model
     from quadric.geometry.surface import QuadraticSurface
+    from quadric.near_ties import NearTies, alternatives
     from quadric.search.path import QuadraticPath
     from quadric.table_classifier import TableClassifier
 
@@ -45,9 +46,10 @@ __all__ = [
 _HOMES = {
     "certificate": "Certificate",
     "estimators": "ScaleWarning SparseQuadraticSVC SparseQuadraticSVCCV sparse_quadratic_path",
-    "examine": "NearTies alternatives certify",
+    "examine": "certify",
     "export": "load_model save_model",
     "geometry.surface": "QuadraticSurface",
+    "near_ties": "NearTies alternatives",
     "search.path": "QuadraticPath",
     "batches": "Moments fit_batches moments",
     "table_classifier": "TableClassifier",

@@ -1,10 +1,10 @@
 """Credit scoring: calibrated probabilities, points, measures of separation and stability, validation tables."""
 
+from quadric.credit.intervals import Estimate, auc_interval
 from quadric.credit.metrics import (
     CutoffChoice,
     GainsTable,
     auc,
-    auc_error,
     cutoff_by_cost,
     gains_table,
     gini,
@@ -36,6 +36,7 @@ __all__ = [
     "CutoffChoice",
     "Distribution",
     "Drift",
+    "Estimate",
     "GainsTable",
     "IsotonicCalibration",
     "RoundingLoss",
@@ -45,7 +46,7 @@ __all__ = [
     "TermPoints",
     "ValidationTable",
     "auc",
-    "auc_error",
+    "auc_interval",
     "column_drifts",
     "contribution_drifts",
     "cutoff_by_cost",

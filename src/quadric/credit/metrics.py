@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
@@ -50,28 +49,6 @@ def auc(y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, 
     """
     is_event, values, weight = labelled_scores(y, score, sample_weight, event)
     return float(roc_auc_score(is_event, values, sample_weight=weight))
-
-
-def auc_error(y: ArrayLike, score: ArrayLike, *, event: Hashable | None = None) -> float:
-    """Standard error of the AUC (DeLong, DeLong and Clarke-Pearson, 1988).
-
-    Parameters
-    ----------
-    y, score, event :
-        As in :func:`auc`.
-
-    Returns
-    -------
-    float
-        Infinite where a class has one sample only.
-    """
-    is_event, values, _ = labelled_scores(y, score, None, event)
-    ranks, variance = rankdata(values), 0.0
-    for mine in (is_event, ~is_event):  # the share of the other class that lies below each sample, ties counting half
-        n_mine, n_others = int(mine.sum()), int((~mine).sum())
-        below = (ranks[mine] - rankdata(values[mine])) / n_others
-        variance += float(below.var(ddof=1)) / n_mine if n_mine > 1 else np.inf
-    return float(np.sqrt(variance))
 
 
 def gini(y: ArrayLike, score: ArrayLike, sample_weight: ArrayLike | None = None, *, event: Hashable | None = None) -> float:

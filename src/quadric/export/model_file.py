@@ -212,7 +212,7 @@ def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
 
 
 def _calibration(view: FittedModel) -> dict[str, Any] | None:
-    if view.calibrators == getattr(view.classifier, "calibrators_", ()):  # none, or those that its loss gives it anyway
+    if not view.is_calibrated:
         return None
     curves = [{name: np.asarray(value).tolist() for name, value in vars(curve).items()} for curve in view.calibrators]
     probes = [

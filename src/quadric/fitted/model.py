@@ -15,6 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
+from quadric.certificate import Certificate
 from quadric.errors import quoted
 from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
@@ -43,6 +44,8 @@ ROUNDING = 1e-9
 FAR = 1e100
 # Decision values below, with margins of 1, are zero to people
 ZERO_SCORE = 1e-12
+# What a classifier knows of the search for its surfaces
+OF_THE_SEARCH = ("certificates_", "status_", "traces_", "n_iter_")
 
 
 def is_level(scores: FloatArray) -> bool:
@@ -365,21 +368,49 @@ class FittedModel(Columns):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})
 
-    def with_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> Any:
+    def with_surfaces(self, surfaces: Sequence[QuadraticSurface], certificates: Mapping[int, Certificate] | None = None) -> Any:
         """The model, without calibration, as it would be with other surfaces.
 
         Parameters
         ----------
         surfaces : sequence of QuadraticSurface
             As many as the model has, in fitted units.
+        certificates : mapping of int to Certificate, optional
+            Of surfaces that are new; the others keep theirs. Without them nothing is known of any.
+
+        Returns
+        -------
+        fitted estimator
+            SparseQuadraticSVC in the place of a cross-validation, whose scores are those of other surfaces.
+        """
+        classifier = copy.copy(getattr(self.classifier, "best_estimator_", self.classifier))
+        own = list(getattr(classifier, "certificates_", ()))
+        for name in OF_THE_SEARCH:
+            vars(classifier).pop(name, None)
+        if certificates is not None and own:
+            classifier.certificates_ = [certificates.get(i, each) for i, each in enumerate(own)]
+        classifier._set_surfaces(surfaces)
+        if isinstance(classifier, SparseSurfaceClassifier):
+            classifier._set_units(classifier._units)
+        return Pipeline([*self.steps, ("classifier", classifier)]) if self.steps else classifier
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the probabilities are those of a CalibratedModel rather than of the loss."""
+        return self.calibrators != tuple(getattr(self.classifier, "calibrators_", ()))
+
+    def with_calibration(self, model: Any) -> Any:
+        """Another model with the calibration of this one, if it has one.
+
+        Parameters
+        ----------
+        model : fitted estimator
 
         Returns
         -------
         fitted estimator
         """
-        classifier = copy.copy(self.classifier)
-        classifier._set_surfaces(surfaces)
-        return Pipeline([*self.steps, ("classifier", classifier)]) if self.steps else classifier
+        return CalibratedModel.from_parts(model, self.calibrators, self.threshold) if self.is_calibrated else model
 
     def native(self, X: Any) -> Any:
         """A Table in the form that the model itself takes; anything else as it is.

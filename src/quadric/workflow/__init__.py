@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from quadric.workflow.alarms import Check, Limits, read_limits
     from quadric.workflow.certifying import Judged, certify_stream, certify_table
-    from quadric.workflow.checking import TableCheck, TableWarning, check_parts, check_table, look_over
+    from quadric.workflow.checking import TableCheck, TableWarning, look_over, looked_at
     from quadric.workflow.comparison import Comparison, Result, compare
     from quadric.workflow.limits import is_streamed
     from quadric.workflow.monitoring import Monitored, monitor
@@ -32,12 +32,11 @@ __all__ = [
     "TrainingOptions",
     "certify_stream",
     "certify_table",
-    "check_parts",
-    "check_table",
     "choose",
     "compare",
     "is_streamed",
     "look_over",
+    "looked_at",
     "monitor",
     "prepare",
     "read_limits",
@@ -46,7 +45,7 @@ __all__ = [
 
 _HOMES = {
     "alarms": "Check Limits read_limits",
-    "checking": "TableCheck TableWarning check_parts check_table look_over",
+    "checking": "TableCheck TableWarning look_over looked_at",
     "comparison": "Comparison Result compare",
     "certifying": "Judged certify_stream certify_table",
     "limits": "is_streamed",

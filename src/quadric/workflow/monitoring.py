@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import isnan
 from typing import Any
 
 import numpy as np
 
-from quadric.credit.metrics import auc, auc_error
+from quadric.credit.intervals import AreaEstimate
 from quadric.credit.stability import Distribution, Drift
 from quadric.errors import refuse_unknown
 from quadric.explain import contributions
@@ -238,18 +239,18 @@ class Outcome:
             AUC at the fit.
         """
         has_chances = outcomes.n_known > 0 and np.isfinite(outcomes.expected)
-        area = error = None
+        area = None
         if 0 < outcomes.n_events < outcomes.n_known:
             rows = outcomes.ranked.batch
-            area, error = (measure(rows.target.codes, rows.X[:, 0], event=1) for measure in (auc, auc_error))
+            area = AreaEstimate.of(rows.target.codes == 1, rows.X[:, 0], rows.sample_weight)
         return Outcome(
             n_known=outcomes.n_known,
             n_unknown=outcomes.n_unknown,
             n_events=outcomes.n_events,
             expected=outcomes.expected if has_chances else None,
             by_chance=TWO_SIDED * outcomes.variance**0.5 if has_chances else None,
-            auc=area,
-            auc_error=error,
+            auc=None if area is None else area.value,
+            auc_error=None if area is None or isnan(area.variance) else area.variance**0.5,
             auc_before=before,
         )
 

@@ -25,6 +25,7 @@ from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.model import FAR
 from quadric.geometry.terms import term_count
+from quadric.labels import positions_in
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
@@ -128,6 +129,28 @@ class Trained:
         curve = self.view.probability
         return curve is not None and bool(np.ptp(curve(np.array([-FAR, 0.0, FAR]))) == 0.0)
 
+    def with_model(self, model: Any) -> Trained:
+        """The same with another model for the same coded rows; nothing is known of it on rows left out.
+
+        Parameters
+        ----------
+        model : Pipeline of coding and classifier, or CalibratedModel of it
+
+        Returns
+        -------
+        Trained
+        """
+        view, data = fitted_model(model), self.data
+        codes, _ = view.decided(view.classifier.decision_function(data.X))
+        alone = positions_in(view.classes, view.classifier.predict(data.X))
+        labelled, by_surface = (tuple(np.bincount(each, minlength=len(view.classes)).tolist()) for each in (codes, alone))
+        figures: dict[str, Any] = {
+            "accuracy": float(np.mean(codes == data.codes)),
+            "labelled": labelled,
+            "by_surface": by_surface,
+        }
+        return replace(self, model=model, search=None, cross_validation=None, **figures)
+
     def saved(self, **metadata: Any) -> SavedModel:
         """The model with its names, origin and history, for ``save_model``.
 
@@ -191,7 +214,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.1):
         stream, data = learn(table, target, options)
-    options = replace(options, date_forms=data.date_forms)
+    options = replace(options, forms=data.forms)
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.crosses or options.calibrate is not None:

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from quadric.workflow.monitoring import Monitored, monitor
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
+    from quadric.workflow.prices import RulePrice, RulePrices, rule_prices
     from quadric.workflow.scoring import Scores, TableModel
-    from quadric.workflow.training import Trained, choose, train
+    from quadric.workflow.training import Trained, choose, price_rules, train
 
 __all__ = [
     "Check",
@@ -24,6 +25,8 @@ __all__ = [
     "OptionError",
     "PreparedData",
     "Result",
+    "RulePrice",
+    "RulePrices",
     "Scores",
     "TableCheck",
     "TableModel",
@@ -39,7 +42,9 @@ __all__ = [
     "looked_at",
     "monitor",
     "prepare",
+    "price_rules",
     "read_limits",
+    "rule_prices",
     "train",
 ]
 
@@ -52,7 +57,8 @@ _HOMES = {
     "monitoring": "Monitored monitor",
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
+    "prices": "RulePrice RulePrices rule_prices",
     "scoring": "Scores TableModel",
-    "training": "Trained choose train",
+    "training": "Trained choose price_rules train",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

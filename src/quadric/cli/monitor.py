@@ -92,11 +92,14 @@ def _monitored(
         check_there(limits)
     with as_usage():
         wanted = None if limits is None else read_limits(limits)
-    text = model.text_names
+
+    def stream(path: Path) -> quadric.tables.TableStream:
+        return quadric.tables.TableStream(path, text=model.text_names, keeps=False, **how)
+
     with working("monitor"):
-        other = reference and random_rows(model, quadric.tables.TableStream(reference, text=text, keeps=False, **how))[0]
+        other = None if reference is None else random_rows(model, stream(reference))[0]
         with part(READING, 1.0):
-            return compared(model, quadric.tables.TableStream(data, text=text, keeps=False, **how), wanted, other)
+            return compared(model, stream(data), wanted, other)
 
 
 def _finite(value: Any) -> Any:

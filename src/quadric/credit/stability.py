@@ -7,7 +7,7 @@ tables of any size are compared by one pass, and a model file keeps the bins and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeGuard
@@ -326,7 +326,15 @@ class Drift:
         return Drift(name, psi, before.mean, now.mean, before.missing_share, now.missing_share, now.other_share)
 
 
-def column_drifts(before: Rows, now: Rows, columns: Sequence[str] | None = None, bins: int = BINS) -> tuple[Drift, ...]:
+def column_drifts(
+    before: Rows,
+    now: Rows,
+    columns: Sequence[str] | None = None,
+    bins: int = BINS,
+    *,
+    before_weight: ArrayLike | None = None,
+    now_weight: ArrayLike | None = None,
+) -> tuple[Drift, ...]:
     """How far each column of a table differs from that of another.
 
     Parameters
@@ -337,6 +345,8 @@ def column_drifts(before: Rows, now: Rows, columns: Sequence[str] | None = None,
         By default all columns of ``before``.
     bins : int
         For numbers and dates: bins with equal shares of the values before.
+    before_weight, now_weight : array-likes, optional
+        Repetitions.
 
     Returns
     -------
@@ -344,15 +354,19 @@ def column_drifts(before: Rows, now: Rows, columns: Sequence[str] | None = None,
         In the order of the columns.
     """
     first, second = as_table(before), as_table(now)
-    found = []
-    for name in first.names if columns is None else columns:
-        distribution = Distribution.of(first[name], bins)
-        found.append(Drift.between(name, distribution, distribution.like(second[name])))
-    return tuple(found)
+    pairs = ((name, first[name], second[name]) for name in (first.names if columns is None else columns))
+    return _drifts(pairs, bins, (before_weight, now_weight))
 
 
 def contribution_drifts(
-    model: Model, before: Rows, now: Rows, *, target: Hashable | None = None, bins: int = BINS
+    model: Model,
+    before: Rows,
+    now: Rows,
+    *,
+    target: Hashable | None = None,
+    bins: int = BINS,
+    before_weight: ArrayLike | None = None,
+    now_weight: ArrayLike | None = None,
 ) -> tuple[Drift, ...]:
     """How far what each term adds to the score differs between two samples.
 
@@ -365,6 +379,8 @@ def contribution_drifts(
         As there.
     bins : int
         Bins with equal shares of the contributions before.
+    before_weight, now_weight : array-likes, optional
+        Repetitions.
 
     Returns
     -------
@@ -372,10 +388,16 @@ def contribution_drifts(
         ``mean_now - mean_before`` is what the term moved the mean score by; these sum to the change of the mean score.
     """
     first, second = contributions(model, before, target=target), contributions(model, now, target=target)
+    pairs = zip(first.names, first.values.T, second.values.T, strict=True)
+    return _drifts(pairs, bins, (before_weight, now_weight))
+
+
+def _drifts(pairs: Iterable[tuple[str, Any, Any]], bins: int, weights: tuple[Any, Any]) -> tuple[Drift, ...]:
+    """From names, values before and values now."""
     found = []
-    for name, old, new in zip(first.names, first.values.T, second.values.T, strict=True):
-        distribution = Distribution.of(old, bins)
-        found.append(Drift.between(name, distribution, distribution.like(new)))
+    for name, before, now in pairs:
+        distribution = Distribution.of(before, bins, weights[0])
+        found.append(Drift.between(name, distribution, distribution.like(now, weights[1])))
     return tuple(found)
 
 

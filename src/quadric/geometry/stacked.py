@@ -19,6 +19,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from quadric.geometry.compensated import misfits
+from quadric.geometry.cuts import WeighedCuts
 from quadric.geometry.energy import EPS, TRUSTED, Energy, graded_factor, rounding_of_sum
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.types import FloatArray, IntArray
@@ -199,20 +200,18 @@ class StackedRows:
         """F at a surface, and a safe lower bound of its minimum (5.7)."""
         return reached.value, float(reached.value - reached.value_error - self._left(reached))
 
-    def bracket_under(self, reached: Evaluation, pull: FloatArray, slack: float) -> tuple[float, float]:
-        """The same over A z >= b, by any multipliers of these cuts (12.3).
+    def bracket_under(self, reached: Evaluation, x: FloatArray, held: WeighedCuts) -> tuple[float, float]:
+        """The same over cuts on [z, c], by any multipliers of these (12.3)."""
+        value, bound = self.bracket(self._held(reached, held))
+        return value, bound - held.idle(x)
 
-        Parameters
-        ----------
-        reached : Evaluation
-        pull : array of shape (k + 1,)
-            The multipliers' sum of the cuts.
-        slack : float
-            Multipliers times how far the cuts are from being missed.
-        """
-        pulled = replace(reached, gradient=reached.gradient + 0.5 * pull / self.lengths)
-        value, bound = self.bracket(pulled)
-        return value, bound - abs(slack)
+    def _held(self, reached: Evaluation, held: WeighedCuts) -> Evaluation:
+        """With the gradient of F - multipliers'(A x - b), which is -2 times what is given here."""
+        return replace(
+            reached,
+            gradient=reached.gradient + 0.5 * held.pull / self.lengths,
+            gradient_error=reached.gradient_error + 0.5 * held.pull_error / self.lengths,
+        )
 
     @property
     def root(self) -> FloatArray:

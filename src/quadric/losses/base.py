@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from quadric.geometry.cuts import Cuts
 from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.cuts import Cuts
 from quadric.losses.supports import Limits, Moves, SupportRule
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.random_rows import SIDE_ROWS
@@ -217,9 +217,13 @@ class RuledSolution(StepSolution):
     multipliers: FloatArray
 
     @staticmethod
+    def of(solution: StepSolution, multipliers: FloatArray) -> RuledSolution:
+        return RuledSolution(solution.z, solution.c, solution.value, solution.residual, multipliers)
+
+    @staticmethod
     def without(solution: StepSolution, n_cuts: int) -> RuledSolution:
         """Where no cut binds."""
-        return RuledSolution(solution.z, solution.c, solution.value, solution.residual, np.zeros(n_cuts))
+        return RuledSolution.of(solution, np.zeros(n_cuts))
 
 
 class Step(ABC):
@@ -246,6 +250,10 @@ class Step(ABC):
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; slower than a refit."""
+        raise NoBound("the loss cannot tell")
+
+    def bracket_under(self, support: IntArray, cuts: Cuts) -> tuple[float, float]:
+        """The same over A z >= b of ``cuts`` on the support."""
         raise NoBound("the loss cannot tell")
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from quadric.geometry.compensated import balanced
+from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.geometry.energy import EnergyNorm, rounding_of_sum
 from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, Step, StepSolution
 from quadric.losses.perspective import CHILD_STEPS, LEAST_SHARE, Linear, PerspectiveRelaxation, Split
@@ -45,14 +46,22 @@ class DualStep(Step):
         value = self.refit(support).value
         return value, safe_dual(self.problem, feasible(self.problem, self.multipliers), support)
 
+    def bracket_under(self, support: IntArray, cuts: Cuts) -> tuple[float, float]:
+        solution = self.refit_under(support, cuts)
+        held = WeighedCuts(cuts, solution.multipliers)
+        bound = safe_dual(self.problem, feasible(self.problem, self.multipliers), support, held)
+        return solution.value, min(solution.value, bound)  # a cut that is missed by rounding has let the value sink
+
 
 def feasible(problem: RowsProblem, alpha: FloatArray) -> FloatArray:
     """Multipliers inside their boxes that balance to the last digit."""
     return balanced(np.clip(alpha, 0.0, problem.upper), problem.y)
 
 
-def safe_dual(problem: RowsProblem, alpha: FloatArray, support: IntArray) -> float:
-    """What F on a support is not below, by feasible multipliers: their constant less 1/2 h'G^-1 h, rounded down."""
+def safe_dual(problem: RowsProblem, alpha: FloatArray, support: IntArray, held: WeighedCuts | None = None) -> float:
+    """What F on a support, under cuts on it, is not below, by feasible multipliers: their constant less 1/2 h'G^-1 h, rounded
+    down.
+    """
     if problem.rows.energy is None:
         raise NoBound("there are no samples to be asked")
     norm = EnergyNorm.of(problem.rows.energy, problem.terms[support], len(alpha))
@@ -60,7 +69,10 @@ def safe_dual(problem: RowsProblem, alpha: FloatArray, support: IntArray) -> flo
         raise NoBound("the regulariser is singular up to rounding")
     h = (problem.y * alpha) @ problem.A[:, support]
     doubt = rounding_of_sum(len(alpha)) * (alpha @ problem.rows.sizes(support))
-    return problem.dual_constant(alpha) - norm.halved_square(h, doubt)
+    constant = problem.dual_constant(alpha)
+    if held is not None:  # (12.3)
+        h, doubt, constant = h + held.pull, doubt + held.pull_error, constant + held.constant
+    return constant - norm.halved_square(h, doubt)
 
 
 class DualBounds(Bounds):

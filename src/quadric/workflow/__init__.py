@@ -5,7 +5,7 @@ from quadric._lazy import lazy_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from quadric.workflow.certifying import Judged, certify_stream, certify_table
-    from quadric.workflow.checking import TableCheck, TableWarning, check_parts, check_table, look_over
+    from quadric.workflow.checking import TableCheck, TableWarning, look_over, looked_at
     from quadric.workflow.comparison import Comparison, Result, compare
     from quadric.workflow.limits import is_streamed
     from quadric.workflow.options import OptionError, TrainingOptions
@@ -27,18 +27,17 @@ __all__ = [
     "TrainingOptions",
     "certify_stream",
     "certify_table",
-    "check_parts",
-    "check_table",
     "choose",
     "compare",
     "is_streamed",
     "look_over",
+    "looked_at",
     "prepare",
     "train",
 ]
 
 _HOMES = {
-    "checking": "TableCheck TableWarning check_parts check_table look_over",
+    "checking": "TableCheck TableWarning look_over looked_at",
     "comparison": "Comparison Result compare",
     "certifying": "Judged certify_stream certify_table",
     "limits": "is_streamed",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed, quoted, refuse_unknown, unknown_names, warn_user
+from quadric.errors import ParameterError, listed, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators.constraints import support_limits
 from quadric.estimators.feature_rules import BUDGETS, RULES, by_number
@@ -23,16 +23,14 @@ from quadric.samples.random_rows import MOST_RANDOM, RandomRows
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
-from quadric.tables import Table, TableEncoder, TableStream
+from quadric.tables import Table, TableEncoder
 from quadric.tables.coded import LabelledColumns, coded_source, learn_table
-from quadric.tables.dates import FORMS
 from quadric.tables.encoder import coding_of, redundant_pairs
-from quadric.tables.forms import find_forms
 from quadric.tables.parts import TableParts, as_parts
 from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.advice import read_moves
-from quadric.workflow.checking import TableCheck, TableWarning, check_parts, settled
+from quadric.workflow.checking import TableCheck, looked_at, settled
 from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -103,8 +101,8 @@ class PreparedData:
         What each fold learns of the columns; None where folds share it, by passes.
     check : TableCheck
         What a look at the table brought up.
-    date_forms : mapping
-        How dates are written in columns of texts, where not as we do.
+    forms : mapping
+        How dates and numbers are written in columns of texts, where not as we do.
     """
 
     encoder: TableEncoder
@@ -121,7 +119,7 @@ class PreparedData:
     is_sampled: bool = False
     coding: Coding | None = None
     check: TableCheck = field(default_factory=TableCheck)
-    date_forms: Mapping[str, str] = field(default_factory=dict)
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def y(self) -> np.ndarray:
@@ -181,40 +179,6 @@ def prepare(table: Table | TableParts, target: str, options: TrainingOptions) ->
     return with_rows(data, stream.source.total(RandomRows(MOST_RANDOM)).batch, options)
 
 
-def with_date_forms(parts: TableParts, target: str, options: TrainingOptions) -> tuple[TableParts, Mapping[str, str]]:
-    """A table whose dates and numbers are all written as we do, with a remark on those that were not.
-
-    Parameters
-    ----------
-    parts : TableParts
-        Those elsewhere stay as they are.
-    target : str
-    options : TrainingOptions
-        May say which columns hold dates, and how they are written.
-
-    Returns
-    -------
-    TableParts, and the forms by the names of their columns
-    """
-    if not isinstance(parts, TableStream):
-        return parts, options.date_forms
-    forms = options.date_forms
-    if not forms:
-        unused = {target, options.groups, *options.texts, *options.ignore}
-        forms = find_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
-        for name, form in forms.items():
-            warn_user(_read_as(name, form))
-    return parts.with_dates(forms), forms
-
-
-def _read_as(name: str, form: str) -> TableWarning:
-    if form in FORMS:
-        return TableWarning(f"column {quoted(name)} holds dates, read as {form}", {})
-    words = f"column {quoted(name)} is read as numbers written like {quoted(form)}: say so if it is something else"
-    marks = {"decimal": ","} if form == "1,234.5" else {}
-    return TableWarning(words, {**marks, "texts": name})
-
-
 def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
     """Look at a table once, wherever it is.
 
@@ -233,8 +197,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     parts = as_parts(table)
     head = parts.head()
     check_roles(head, target, options)
-    parts, date_forms = with_date_forms(parts, target, options)
-    check = check_parts(parts, target, options)
+    check, options = looked_at(parts, target, options)
     options = settled(check, options, target, head.names)
     inputs = tuple(name for name in head.names if name not in {target, options.groups, *options.ignore})
     check_columns(inputs)
@@ -274,7 +237,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         sha256=parts.digest(),
         class_counts=tuple(counts),
         check=check,
-        date_forms=date_forms,
+        forms=options.forms,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     source = coded_source(parts, columns, encoder, names, learned.class_counts, drops=options.missing == "drop")
@@ -355,6 +318,7 @@ def _new_encoder(options: TrainingOptions) -> TableEncoder:
         dates=options.dates,
         texts=options.texts,
         missing_texts=options.missing_texts,
+        forms=dict(options.forms) or None,
     )
 
 
@@ -396,7 +360,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     options : TrainingOptions
     """
     groups = () if options.groups is None else (options.groups,)
-    lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "frozen")}
+    lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "forms", "frozen")}
     used = {"target": (target,), "groups": groups, **lists}
     wrong: dict[str, None] = {option: None for option, names in used.items() if not set(names).issubset(table.names)}
     refuse_unknown(chain(*used.values()), table.names, "the table", error=lambda text: OptionError(text, **wrong))
@@ -406,7 +370,12 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     if options.groups == target:
         raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
     unused = (target, *groups, *options.ignore)
-    for option, others in {"keep": unused, "dates": unused, "texts": (*unused, *options.dates)}.items():
+    for option, others in {
+        "keep": unused,
+        "dates": unused,
+        "texts": (*unused, *options.dates),
+        "forms": (*unused, *options.texts),
+    }.items():
         twice = [name for name in getattr(options, option) if name in others]
         if twice:
             raise OptionError(f"the column {twice[0]!r} is the target, ignored or named twice", **{option: None})

@@ -17,7 +17,6 @@ from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import InputColumn, Table
 from quadric.tables.coded import complete
-from quadric.tables.forms import with_forms
 from quadric.tables.inputs import cells_like, missing_cells
 from quadric.tables.table import number_text
 from quadric.tables.targets import class_position, labelled_rows, refuse_missing_labels
@@ -101,13 +100,12 @@ class TableModel:
 
     @property
     def notation(self) -> dict[str, Any]:
-        """How the file that the model was fitted to wrote missing values, numbers and dates, as ``read_table`` takes it."""
+        """How the file that the model was fitted to wrote missing values and numbers, as ``read_table`` takes it."""
         recorded = {name: self.saved.metadata.get(key) for name, key in NOTATION.items()}
         texts = recorded["missing"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             recorded["missing"] = None
-        plain = {name: value for name, value in recorded.items() if isinstance(value, list | str)}
-        return plain | {"date_forms": self.saved.forms}
+        return {name: value for name, value in recorded.items() if isinstance(value, list | str)}
 
     @property
     def frozen(self) -> tuple[str, ...]:
@@ -165,7 +163,7 @@ class TableModel:
         -------
         Table
         """
-        rows = self.view.rows(with_forms(table, self.saved.forms), self.view.needed if only_needed else None)
+        rows = self.view.rows(table, self.view.needed if only_needed else None)
         return rows.drop([name for name in rows if name not in self.input_names])
 
     def scores(self, table: Table) -> Scores:

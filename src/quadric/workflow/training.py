@@ -206,7 +206,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.1):
         stream, data = learn(table, target, options)
-    options = replace(options, date_forms=data.date_forms)
+    options = replace(options, forms=data.forms)
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.crosses or options.calibrate is not None:

@@ -88,6 +88,7 @@ def test_many_levels_and_missing_values_have_room():
 
 def test_cut_names_differ():
     long = ["savings account A", "savings account B", "savings", "savings account A and more", "savings account A and less"]
+    long += [20 * "q" + middle + 20 * "z" for middle in ("one", "two")]
     for longest in (8, 9, 12, 30):
         apart = told_apart(long, longest)
         assert len(set(apart)) == len(long)

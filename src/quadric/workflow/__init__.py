@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from quadric.workflow.limits import is_streamed
     from quadric.workflow.options import OptionError, TrainingOptions
     from quadric.workflow.preparation import PreparedData, prepare
+    from quadric.workflow.prices import RulePrice, RulePrices, rule_prices
     from quadric.workflow.scoring import Scores, TableModel
-    from quadric.workflow.training import Trained, choose, train
+    from quadric.workflow.training import Trained, choose, price_rules, train
 
 __all__ = [
     "Comparison",
@@ -19,6 +20,8 @@ __all__ = [
     "OptionError",
     "PreparedData",
     "Result",
+    "RulePrice",
+    "RulePrices",
     "Scores",
     "TableCheck",
     "TableModel",
@@ -33,6 +36,8 @@ __all__ = [
     "look_over",
     "looked_at",
     "prepare",
+    "price_rules",
+    "rule_prices",
     "train",
 ]
 
@@ -43,7 +48,8 @@ _HOMES = {
     "limits": "is_streamed",
     "options": "OptionError TrainingOptions",
     "preparation": "PreparedData prepare",
+    "prices": "RulePrice RulePrices rule_prices",
     "scoring": "Scores TableModel",
-    "training": "Trained choose train",
+    "training": "Trained choose price_rules train",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -53,6 +53,10 @@ class TermLimits:
         How many others are products of levels or flags that are not zero in fewer than ten rows.
     rules : mapping
         The other rules on supports as parameters of the classifier, by number of feature.
+    requested : list of int
+        Excluded terms that the user named.
+    forbidden : list of int
+        Terms that the other rules leave out.
     """
 
     include: list[int]
@@ -61,6 +65,13 @@ class TermLimits:
     n_products: int
     n_rare: int = 0
     rules: Mapping[str, Any] = field(default_factory=dict)
+    requested: list[int] = field(default_factory=list)
+    forbidden: list[int] = field(default_factory=list)
+
+    @property
+    def left_out(self) -> list[int]:
+        """All terms that no surface has, whatever the reason."""
+        return sorted({*self.exclude, *self.forbidden})
 
     @property
     def counts(self) -> dict[str, int]:
@@ -139,7 +150,7 @@ class PreparedData:
     @property
     def n_candidates(self) -> int:
         """Number of terms that a surface may use."""
-        return term_count(self.X.shape[1]) - len(self.limits.exclude)
+        return term_count(self.X.shape[1]) - len(self.limits.left_out)
 
     def class_weight(self, wanted: object) -> object:
         """Weights by the names of the classes as weights by their labels.
@@ -268,11 +279,12 @@ def with_rows(data: PreparedData, rows: SampleBatch, options: TrainingOptions, *
     coding, limits, n_features = coding_of(data.encoder, rows.X, data.missing), data.limits, rows.X.shape[1]
     pairs = coding.thin_products(rows.X, len(rows.ids) / data.n_rows)
     thin = {term_index(i, j, n_features) for i, j in pairs}.difference(limits.include, limits.exclude)
+    n_rare = limits.n_rare + len(thin.difference(limits.forbidden))
     data = replace(
         data,
         X=rows.X,
         codes=rows.target.codes,
-        limits=replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=limits.n_rare + len(thin)),
+        limits=replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=n_rare),
         groups=groups,
         is_sampled=by_passes,
         coding=None if by_passes else coding,
@@ -392,13 +404,15 @@ def _term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], op
     try:
         rules = _rules(encoder, options)
         demanded = support_limits(wanted, unwanted, names, n, k, rules=rules)
+        requested = support_limits(wanted, unwanted, names, n, k).exclude.tolist()
     except ValueError as error:
         raise OptionError(str(error)) from None
     include = demanded.include.tolist()
     pairs = [pair for pair in redundant if term_index(*pair, n) not in include]
     n_squares = sum(i == j for i, j in pairs)
-    exclude = sorted({*demanded.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
-    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares, rules=rules)
+    exclude = sorted({*requested, *(term_index(i, j, n) for i, j in pairs)})
+    own = {"rules": rules, "requested": requested, "forbidden": demanded.exclude.tolist()}
+    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares, **own)
 
 
 def _rules(encoder: TableEncoder, options: TrainingOptions) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.model import FAR
-from quadric.geometry.terms import term_count
+from quadric.geometry.terms import term_count, term_names
 from quadric.labels import positions_in
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
@@ -39,6 +39,8 @@ from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_l
 from quadric.workflow.cv_summary import standard_error as standard_error
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
+from quadric.workflow.prices import RulePrices, priced
+from quadric.workflow.rule_words import TERMS, listed_rules
 from quadric.workflow.scorers import scorer_for
 
 # Rows times terms from which processes of their own pay for the folds
@@ -99,7 +101,7 @@ class Trained:
             return self.data.n_candidates
         n_features = self.data.X.shape[1]
         first = term_count(n_features) - n_features  # linear terms come last
-        return n_features - sum(term >= first for term in self.data.limits.exclude)
+        return n_features - sum(term >= first for term in self.data.limits.left_out)
 
     @property
     def base_rates(self) -> tuple[float, ...]:
@@ -316,6 +318,36 @@ def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedDat
 
 
 @scales_as_prepared()
+def price_rules(trained: Trained) -> RulePrices:
+    """What each rule of a fitted model costs, on the rows and folds that it was chosen on; ValueError if it has none.
+
+    Parameters
+    ----------
+    trained : Trained
+        Where the table was read in passes, its random sample serves.
+
+    Returns
+    -------
+    RulePrices
+    """
+    own, data = trained.classifier, trained.data
+    method = "best" if own.method == "exact" else own.method
+    options = replace(trained.options, k=own.k, C=own.C, loss=own.loss, terms=own.terms, method=method)
+    search = _new_search(data, options).set_params(**_in_memory(data, options, 0))
+    free = {"include": None, "exclude": [term for term in data.limits.exclude if term not in data.limits.requested] or None}
+    changes = {
+        words: {name: free.get(name) for name in change} | {"terms": trained.options.terms}
+        for words, change in listed_rules(options, TERMS).items()
+    }
+
+    def fit(search: SparseQuadraticSVCCV) -> SparseQuadraticSVCCV:
+        return search._fit_coded(data.X, data.y, data.groups, data.coding)
+
+    labels = data.class_names if len(data.class_names) > 2 else ()
+    return priced(search, fit, changes, term_names(data.feature_names), labels, options.scoring)
+
+
+@scales_as_prepared()
 def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = False, verbose: int = 0) -> SparseQuadraticSVCCV:
     """Cross-validate over the grid of k and C that the options ask for.
 
@@ -486,7 +518,7 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
     grid = (len(options.Cs or DEFAULT_CS), len(options.ks or (*DEFAULT_KS, *DEFAULT_LINEAR_KS)))
-    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, len(data.X) // min(options.folds, 5))
+    return Extent(data.X.shape, len(data.class_names), len(data.limits.left_out), grid, len(data.X) // min(options.folds, 5))
 
 
 @scales_as_prepared()

@@ -10,11 +10,11 @@ from importlib.resources import files
 from typing import Any
 
 from quadric.extras import require
-from quadric.report import figures, story
+from quadric.report import effect_figures, figures, story
 from quadric.report.drawing import Figure
 from quadric.report.numbers import MINUS, number, percent, short
 from quadric.report.story import PROVED_BEST, exchanges, gap_fact, number_of, proved, term_symbol, term_words
-from quadric.report.values import ReportSummary, View
+from quadric.report.values import ReportSummary, SurfaceSummary, View
 
 POLICY = "default-src 'none'; style-src {style}; script-src {script}; img-src data:; base-uri 'none'; form-action 'none'"
 FACTS = (
@@ -82,8 +82,16 @@ def _context(summary: ReportSummary) -> dict[str, Any]:
         "absent": dict(summary.absent),
         "story": story,
         "fact_names": FACTS,
+        "effects": [_effects(i, surface) for i, surface in enumerate(summary.surfaces)],
         **(_two_classes(summary) if summary.views else _more_classes(summary)),
     }
+
+
+def _effects(place: int, surface: SurfaceSummary) -> dict[str, Any]:
+    """The pictures of one surface, and how many products have none."""
+    curves = effect_figures.effect_charts(f"effect-{place}", surface.effects)
+    products = effect_figures.product_charts(f"product-{place}", surface.effects)
+    return {"curves": curves, "products": products, "more": len(surface.effects.products) - len(products)}
 
 
 def _source(text: str) -> str:

@@ -9,7 +9,7 @@ from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.losses.cuts import Infeasible
 from quadric.losses.dual import DualStep, feasible, safe_dual
 
-LOSSES = ["least_squares", "logistic"]
+LOSSES = ["least_squares", "logistic", "hinge"]
 
 
 def random_cuts(rng, k):
@@ -133,3 +133,15 @@ def test_too_many_terms_for_a_matrix_of_all_pairs(loss, monkeypatch):
     assert problem.step().bracket_under(support, cuts) == pytest.approx(expected, rel=1e-9)
     solution = problem.step().refit_under(support, cuts)
     assert problem.objective(solution.z, solution.c) == pytest.approx(solution.value, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_answers_do_not_depend_on_those_before(loss):
+    X, y, C, support, cuts = case(5)
+    problem, loose = make_problem(loss, X, y, C=C), Cuts(cuts.A, cuts.b - 1e9)
+    fewer = support[:-1], Cuts(loose.A[:, :-1], loose.b)
+    step = problem.step()
+    for terms, conditions in [(support, cuts), (support, loose), fewer, (support, cuts), (support, loose)]:
+        value, least = step.bracket_under(terms, conditions)
+        assert value == pytest.approx(problem.step().refit_under(terms, conditions).value, rel=1e-9)
+        assert least == pytest.approx(value, rel=1e-8)

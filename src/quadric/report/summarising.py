@@ -243,6 +243,8 @@ def _plain(value: Any) -> Any:
     """The same in Python's own numbers and in printable texts."""
     if isinstance(value, str):
         return shown(value, plain=ANYTHING)
+    if isinstance(value, np.ndarray):
+        return tuple(value.tolist())
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     if isinstance(value, dict):

@@ -10,7 +10,7 @@ from helpers.small_tables import credit_columns, csv_text
 from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, TableClassifier, rule_prices
 from quadric.cli import main
 from quadric.tables import read_table
-from quadric.workflow import TrainingOptions, price_rules, train
+from quadric.workflow import RulePrices, TrainingOptions, price_rules, train
 
 
 def samples(seed=0, n_classes=2):
@@ -91,5 +91,15 @@ def test_the_command_tells_and_keeps_the_prices(tmp_path, capsys):
     recorded = quadric.export.read_model(model).metadata["rule_prices"]
     assert [each["rule"] for each in recorded["prices"]] == ["strong hierarchy", "at most 2 columns", "all rules"]
     assert f"{100 * recorded['prices'][0]['cost']:+.2f} %" in text
+    page = tmp_path / "page.html"
+    drawn = ["--bootstrap", "0", "--ks", "3", "--no-bounds", "--folds", "2"]
+    assert main(["report", str(model), str(data), *drawn, "--output", str(page)]) == 0
+    assert (
+        f'<tr><th scope="row">strong hierarchy</th><td class="num">{100 * recorded["prices"][0]["cost"]:+.2f} %'
+        in page.read_text()
+    )
+    assert RulePrices.of(recorded).recorded() == RulePrices.of(json.loads(json.dumps(recorded))).recorded()
+    assert [RulePrices.of(each) for each in (None, [], "x", recorded | {"prices": [{}]}, recorded | {"score": 1})] == [None] * 5
+    capsys.readouterr()
     assert main([*ruled, "--json", "--output", str(model), "--force"]) == 0
     assert json.loads(capsys.readouterr().out)["rule_prices"] == recorded

@@ -100,6 +100,25 @@ class RulePrices(Sequence[RulePrice]):
             rows.append((each.rule, f"{100 * each.cost:+.2f} %", change, ", ".join(terms) or "none"))
         return rows
 
+    @staticmethod
+    def of(record: Any) -> RulePrices | None:
+        """From what ``recorded`` gave; None where it makes no sense, as anybody can write a file.
+
+        Parameters
+        ----------
+        record : Any
+
+        Returns
+        -------
+        RulePrices or None
+        """
+        try:
+            prices = tuple(_read_price(each) for each in record["prices"])
+            score, scoring = _read_figure(record["score"]), str(record["scoring"])
+            return RulePrices(float(record["objective"]), score, scoring, int(record["folds"]), prices)
+        except (KeyError, TypeError, ValueError):
+            return None
+
     def recorded(self) -> dict[str, Any]:
         """As plain values.
 
@@ -108,6 +127,17 @@ class RulePrices(Sequence[RulePrice]):
         dict
         """
         return asdict(self)
+
+
+def _read_price(record: Any) -> RulePrice:
+    score, change = (_read_figure(record[name]) for name in ("score", "change"))
+    terms = (tuple(map(str, record[name])) for name in ("gained", "lost"))
+    return RulePrice(str(record["rule"]), float(record["objective"]), score, float(record["cost"]), change, *terms)
+
+
+def _read_figure(record: Any) -> Figure:
+    error = record["error"]
+    return Figure(float(record["mean"]), None if error is None else float(error))
 
 
 def rule_prices(

@@ -30,18 +30,22 @@ from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
+from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
-from quadric.samples.source import SampleBatch
+from quadric.samples.source import SampleBatch, SampleSource
 from quadric.tables import Table
-from quadric.tables.parts import TableParts
+from quadric.tables.coded import TableSource
+from quadric.tables.parts import TableParts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
+from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.prices import RulePrices, priced
 from quadric.workflow.rule_words import TERMS, listed_rules
 from quadric.workflow.scorers import scorer_for
+from quadric.workflow.scoring import TableModel
 
 # Rows times terms from which processes of their own pay for the folds
 PARALLEL_FROM = 50_000_000
@@ -67,6 +71,8 @@ class Trained:
         How many would get it from the surface alone, without calibration and cut-off.
     cross_validation : CrossValidated or None
         How good the model is on rows left out; None without cross-validation.
+    reference : Reference or None
+        What new rows are compared with later; None before it is known.
     """
 
     model: Any
@@ -78,6 +84,7 @@ class Trained:
     labelled: tuple[int, ...]
     by_surface: tuple[int, ...]
     cross_validation: CrossValidated | None
+    reference: Reference | None = None
 
     @cached_property
     def view(self) -> FittedModel:
@@ -168,6 +175,7 @@ class Trained:
             "labelled": list(self.labelled),
             "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
+            "reference": self.reference and self.reference.recorded(),
         }
         origin = DataOrigin(self.data.n_rows, self.data.sha256)
         return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
@@ -230,7 +238,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     with part(0.9, 1.0):
         count = partial(_labelled, model=model, classifier=classifier, classes=stream.classes)
         labels = count(surveyed.sample) if surveyed.is_gathered else surveyed.stream.source.total(count)
-    return Trained(
+    trained = Trained(
         model=_with_coding(model, data),
         data=data,
         target=target,
@@ -241,6 +249,15 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
         by_surface=tuple(labels.by_surface.tolist()),
         cross_validation=None if search is None else _cross_validated(search, model, data, options),
     )
+    return replace(trained, reference=_reference(trained, stream.source, surveyed.sample.ids))
+
+
+def _reference(trained: Trained, source: SampleSource, ids: IntArray) -> Reference:
+    """Distributions of the rows that the model was fitted to, or of a random sample of them."""
+    assert isinstance(source, TableSource)
+    names = sorted(trained.view.needed) or trained.view.input_names[:1]
+    drawn = ids[drawn_rows(ids, sample_size(len(names)), trained.options.seed)]
+    return Reference.of(TableModel(trained.saved()), gathered(source.parts, drawn - 1, names))
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:

@@ -273,9 +273,9 @@ class Step(ABC):
     def refit(self, support: IntArray) -> StepSolution:
         """argmin of F over (z, c) with z = 0 off ``support``."""
 
+    @abstractmethod
     def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
         """The same over A z >= b of ``cuts`` on the support; raises Infeasible where no coefficients meet them."""
-        raise NotImplementedError("this loss cannot be fitted under rules on slopes and coefficients")
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; slower than a refit."""

@@ -56,7 +56,7 @@ class RuledFit:
         return self.solution.value
 
 
-class Ruled(Step):
+class Ruled:
     """Refits of a problem under its rules.
 
     Parameters
@@ -235,7 +235,7 @@ class Ruled(Step):
         return None
 
 
-def solver_of(problem: SparseProblem, step: Step | None = None) -> Step:
+def solver_of(problem: SparseProblem, step: Step | None = None) -> Step | Ruled:
     """What refits a problem, under its rules on coefficients if there are any."""
     step = step or problem.step()
     return step if problem.shape is None else Ruled(problem, step)

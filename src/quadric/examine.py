@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, Judge, Question, SumFacts, SumsJudge, certificate_of
+from quadric.certificate import Certificate, Judge, Question, SlopeProof, SumFacts, SumsJudge, certificate_of
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.classifier import digested
+from quadric.estimators.shape_rules import shape_demands
 from quadric.estimators.validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
@@ -28,6 +29,7 @@ from quadric.estimators.validation import (
     validate_samples,
 )
 from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
@@ -42,6 +44,8 @@ from quadric.samples.target import groups_of, surfaces_of
 from quadric.samples.units import Units
 from quadric.search.exact import prove
 from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_support
+from quadric.search.rules import SupportLimits
+from quadric.search.shapes import solver_of
 from quadric.search.streamed import judge_streamed
 from quadric.types import FloatArray, IntArray
 
@@ -234,10 +238,10 @@ def _certificates(cases: Sequence[Judged], verbose: int = 0, **limits: Any) -> l
 def _certificate(case: Judged, verbose: int = 0, **limits: Any) -> Certificate:
     """A certificate with what branch and bound proves within limits: those of ``prove``."""
     problem = case.problem
-    certificate = case.certificate(case.surfaces)
+    certificate = replace(case.certificate(case.surfaces), monotone=case.monotone)
     support, step = case.support(), problem.step()
     if support is not None:
-        found = Found(support, step.refit(support).value)
+        found = Found(support, solver_of(problem, step).refit(support).value)
         # of the terms, and only where the coefficients are the best for them
         best = certificate.objective <= found.value * (1.0 + 1e-9)
         certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found, MOST_CERTIFIED) if best else False)
@@ -255,7 +259,7 @@ class Judged:
     """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z.
 
     Of surfaces that share their terms all of these together, each with its judge and its question. ``provable`` says whether
-    there is memory for a bound.
+    there is memory for a bound; ``monotone``: the slopes.
     """
 
     surfaces: Sequence[QuadraticSurface]
@@ -264,6 +268,7 @@ class Judged:
     problem: SparseProblem
     terms: list[str]
     provable: bool = True
+    monotone: tuple[SlopeProof, ...] = ()
 
     @property
     def live(self) -> IntArray:
@@ -307,7 +312,7 @@ def judged_surfaces(
     samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.surfaces):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {samples.target.n_classes} classes apart")
-    limits = view.limits(k)
+    limits = _shaped(view, view.limits(k), samples.X)
     extent = samples.extent(len(limits.exclude), k=k)
     provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
@@ -315,8 +320,9 @@ def judged_surfaces(
     judged = []
     for group, surfaces in _grouped(view, samples.surfaces):
         problem = problem_of(data, group, C, k)
-        questions = [Question(loss, C, k, samples.target.y(number), problem.terms) for number in group]
-        judged.append(Judged(surfaces, [judge] * len(group), questions, problem, view.term_names, provable))
+        questions = [Question(loss, C, k, samples.target.y(number), problem.terms, problem.shape) for number in group]
+        slopes = _slopes(view, surfaces[0], problem.shape)
+        judged.append(Judged(surfaces, [judge] * len(group), questions, problem, view.term_names, provable, slopes))
     return judged
 
 
@@ -325,6 +331,24 @@ def _grouped(view: FittedModel, numbers: Sequence[int]) -> Iterator[tuple[list[i
     left = iter(view.surfaces)
     for group in groups_of(numbers, is_shared=view.shares_terms):
         yield group, list(islice(left, len(group)))
+
+
+def _shaped(view: FittedModel, limits: SupportLimits, X: FloatArray) -> SupportLimits:
+    """Limits with the rules on coefficients that a model was fitted under; X in fitted units."""
+    names = getattr(view.classifier, "feature_names_in_", None)
+    demands = shape_demands(view.classifier, names, view.n_features, view.classes, limits)
+    if demands is None:
+        return limits
+    units = view.classifier._units
+    low, high = units(np.array([units.low, units.high]))
+    return replace(limits, shapes=demands.on(X, (low, high)))
+
+
+def _slopes(view: FittedModel, surface: QuadraticSurface, shape: ShapeRules | None) -> tuple[SlopeProof, ...]:
+    """What is true of a surface for each rule on a slope, in the units of the classifier's features."""
+    if shape is None:
+        return ()
+    return SlopeProof.all_of(surface, shape, view.classifier._feature_names(), view.classifier._units)
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:

@@ -24,7 +24,7 @@ def test_all_classes_have_the_terms_that_the_certificate_counts(loss):
     first, *others = live(model)
     assert others == [first, first]
     (certificate,) = set(model.certificates_)
-    objectives = [slow_objective(s, X, np.where(Y == c, 1, -1), loss, 4.0) for c, s in enumerate(model.surfaces_)]
+    objectives = [slow_objective(s, X, np.where(c == Y, 1, -1), loss, 4.0) for c, s in enumerate(model.surfaces_)]
     assert certificate.objective == pytest.approx(sum(objectives), rel=1e-9)
     assert (certificate.n_terms, certificate.k, certificate.n_surfaces) == (3, 3, 3)
     assert certificate.status == "optimal"
@@ -83,7 +83,7 @@ def test_model_files_keep_the_list(tmp_path):
     assert loaded.multiclass == "shared"
     assert loaded.certificates_ == model.certificates_
     model.certificates_ = SparseQuadraticSVC(k=3, C=4.0).fit(X, Y).certificates_
-    with pytest.raises((ValueError, ModelFileError), match="n_surfaces|n_terms"):
+    with pytest.raises((ValueError, ModelFileError), match=r"n_surfaces|n_terms"):
         save_model(model, tmp_path / "other.json")
 
 
@@ -109,3 +109,5 @@ def test_what_cannot_be_done_is_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match='each class needs a list of its own: set multiclass="ovr"'):
         SparseQuadraticSVC(multiclass="shared").fit(rng.normal(size=(30, 60)), np.arange(30) % 3)
+    with pytest.raises(ValueError, match='need surfaces with terms of their own: use multiclass="ovr"'):
+        SparseQuadraticSVC(**SHARED, coef_bounds={"x0": (0, None)}).fit(X, Y)

@@ -14,9 +14,10 @@ from typing import Any, Self
 import numpy as np
 
 from quadric.errors import ParameterError
+from quadric.geometry.cuts import Cuts
 from quadric.geometry.energy import Energy
 from quadric.geometry.surface import QuadraticSurface
-from quadric.losses.base import Loss, SparseProblem, Step, StepSolution, TrainingData
+from quadric.losses.base import Loss, RuledSolution, SparseProblem, Step, StepSolution, TrainingData
 from quadric.losses.least_squares.problem import LeastSquaresProblem, promising_terms, together
 from quadric.types import FloatArray, IntArray
 
@@ -124,6 +125,9 @@ class SharedStep(Step):
 
     def refit(self, support: IntArray) -> StepSolution:
         return _joined([step.refit(support) for step in self._steps])
+
+    def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
+        raise NotImplementedError("a cut is one on the coefficients of a single class")
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         values, bounds = zip(*(step.bracket(support) for step in self._steps), strict=True)

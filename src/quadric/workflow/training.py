@@ -24,22 +24,28 @@ from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.model import FAR
-from quadric.geometry.terms import term_count
+from quadric.geometry.terms import term_count, term_names
 from quadric.labels import positions_in
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
+from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
-from quadric.samples.source import SampleBatch
+from quadric.samples.source import SampleBatch, SampleSource
 from quadric.tables import Table
-from quadric.tables.parts import TableParts
+from quadric.tables.coded import TableSource
+from quadric.tables.parts import TableParts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
+from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
+from quadric.workflow.prices import RulePrices, priced
+from quadric.workflow.rule_words import TERMS, listed_rules
 from quadric.workflow.scorers import scorer_for
+from quadric.workflow.scoring import TableModel
 
 # Rows times terms from which processes of their own pay for the folds
 PARALLEL_FROM = 50_000_000
@@ -65,6 +71,8 @@ class Trained:
         How many would get it from the surface alone, without calibration and cut-off.
     cross_validation : CrossValidated or None
         How good the model is on rows left out; None without cross-validation.
+    reference : Reference or None
+        What new rows are compared with later; None before it is known.
     """
 
     model: Any
@@ -76,6 +84,7 @@ class Trained:
     labelled: tuple[int, ...]
     by_surface: tuple[int, ...]
     cross_validation: CrossValidated | None
+    reference: Reference | None = None
 
     @cached_property
     def view(self) -> FittedModel:
@@ -99,7 +108,7 @@ class Trained:
             return self.data.n_candidates
         n_features = self.data.X.shape[1]
         first = term_count(n_features) - n_features  # linear terms come last
-        return n_features - sum(term >= first for term in self.data.limits.exclude)
+        return n_features - sum(term >= first for term in self.data.limits.left_out)
 
     @property
     def base_rates(self) -> tuple[float, ...]:
@@ -166,6 +175,7 @@ class Trained:
             "labelled": list(self.labelled),
             "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
+            "reference": self.reference and self.reference.recorded(),
         }
         origin = DataOrigin(self.data.n_rows, self.data.sha256)
         return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
@@ -206,7 +216,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.1):
         stream, data = learn(table, target, options)
-    options = replace(options, date_forms=data.date_forms)
+    options = replace(options, forms=data.forms)
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.crosses or options.calibrate is not None:
@@ -228,7 +238,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     with part(0.9, 1.0):
         count = partial(_labelled, model=model, classifier=classifier, classes=stream.classes)
         labels = count(surveyed.sample) if surveyed.is_gathered else surveyed.stream.source.total(count)
-    return Trained(
+    trained = Trained(
         model=_with_coding(model, data),
         data=data,
         target=target,
@@ -239,6 +249,15 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
         by_surface=tuple(labels.by_surface.tolist()),
         cross_validation=None if search is None else _cross_validated(search, model, data, options),
     )
+    return replace(trained, reference=_reference(trained, stream.source, surveyed.sample.ids))
+
+
+def _reference(trained: Trained, source: SampleSource, ids: IntArray) -> Reference:
+    """Distributions of the rows that the model was fitted to, or of a random sample of them."""
+    assert isinstance(source, TableSource)
+    names = sorted(trained.view.needed) or trained.view.input_names[:1]
+    drawn = ids[drawn_rows(ids, sample_size(len(names)), trained.options.seed)]
+    return Reference.of(TableModel(trained.saved()), gathered(source.parts, drawn - 1, names))
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:
@@ -313,6 +332,36 @@ def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedDat
     tests = [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
     found = cross_validated(search, options.scoring, data.codes, tests, fitted_model(model).decided)
     return replace(found, plain=plain_logistic(data.X, data.codes, tests))
+
+
+@scales_as_prepared()
+def price_rules(trained: Trained) -> RulePrices:
+    """What each rule of a fitted model costs, on the rows and folds that it was chosen on; ValueError if it has none.
+
+    Parameters
+    ----------
+    trained : Trained
+        Where the table was read in passes, its random sample serves.
+
+    Returns
+    -------
+    RulePrices
+    """
+    own, data = trained.classifier, trained.data
+    method = "best" if own.method == "exact" else own.method
+    options = replace(trained.options, k=own.k, C=own.C, loss=own.loss, terms=own.terms, method=method)
+    search = _new_search(data, options).set_params(**_in_memory(data, options, 0))
+    free = {"include": None, "exclude": [term for term in data.limits.exclude if term not in data.limits.requested] or None}
+    changes = {
+        words: {name: free.get(name) for name in change} | {"terms": trained.options.terms}
+        for words, change in listed_rules(options, TERMS).items()
+    }
+
+    def fit(search: SparseQuadraticSVCCV) -> SparseQuadraticSVCCV:
+        return search._fit_coded(data.X, data.y, data.groups, data.coding)
+
+    labels = data.class_names if len(data.class_names) > 2 else ()
+    return priced(search, fit, changes, term_names(data.feature_names), labels, options.scoring)
 
 
 @scales_as_prepared()
@@ -486,7 +535,7 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
     grid = (len(options.Cs or DEFAULT_CS), len(options.ks or (*DEFAULT_KS, *DEFAULT_LINEAR_KS)))
-    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, len(data.X) // min(options.folds, 5))
+    return Extent(data.X.shape, len(data.class_names), len(data.limits.left_out), grid, len(data.X) // min(options.folds, 5))
 
 
 @scales_as_prepared()

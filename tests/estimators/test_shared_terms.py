@@ -110,4 +110,4 @@ def test_what_cannot_be_done_is_refused():
     with pytest.raises(ValueError, match='each class needs a list of its own: set multiclass="ovr"'):
         SparseQuadraticSVC(multiclass="shared").fit(rng.normal(size=(30, 60)), np.arange(30) % 3)
     with pytest.raises(ValueError, match='need surfaces with terms of their own: use multiclass="ovr"'):
-        SparseQuadraticSVC(**SHARED, coef_bounds={"x0": (0, None)}).fit(X, Y)
+        SparseQuadraticSVC(**SHARED, coef_bounds={0: {"x0": (0, None)}}).fit(X, Y)

@@ -18,7 +18,7 @@ from quadric.geometry.cuts import Cuts
 from quadric.geometry.energy import Energy
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses.base import Loss, RuledSolution, SparseProblem, Step, StepSolution, TrainingData
-from quadric.losses.least_squares.problem import LeastSquaresProblem, promising_terms, together
+from quadric.losses.least_squares.problem import LeastSquaresProblem, promising_terms, summed_quadratic
 from quadric.types import FloatArray, IntArray
 
 
@@ -86,7 +86,7 @@ class SharedProblem(SparseProblem):
         first = self.classes[0]
         if not isinstance(first, LeastSquaresProblem) or n_terms >= self.n_terms:
             return self
-        M, q, _ = together(self)
+        M, q, _ = summed_quadratic(self)
         chosen = promising_terms(first.curvature.row, np.diag(M), q, self.k, self.rule, n_terms)
         candidates = self.rule.closed(chosen if support is None else np.union1d(chosen, support))
         few = [part.among(candidates) for part in self.classes if isinstance(part, LeastSquaresProblem)]

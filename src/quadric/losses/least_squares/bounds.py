@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 
 from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, SparseProblem, Step
-from quadric.losses.least_squares.problem import LeastSquaresProblem, together
+from quadric.losses.least_squares.problem import LeastSquaresProblem, summed_quadratic
 from quadric.losses.perspective import CHILD_STEPS, ROOT_STEPS, Linear, PerspectiveRelaxation
 from quadric.losses.relaxation import DenseRelaxation, masked, safe_margin
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -25,7 +25,7 @@ class LeastSquaresBounds(Bounds):
     def __init__(self, problem: SparseProblem, step: Step) -> None:
         self.problem = problem
         self.step = step
-        self.M, self.q, self.constant = together(problem)
+        self.M, self.q, self.constant = summed_quadratic(problem)
         first = problem.parts[0]
         assert isinstance(first, LeastSquaresProblem)
         try:
@@ -61,7 +61,7 @@ class LeastSquaresDense(DenseRelaxation):
     batch = BATCH
 
     def __init__(self, problem: SparseProblem, rounding: float) -> None:
-        M, q, self._constant = together(problem)
+        M, q, self._constant = summed_quadratic(problem)
         super().__init__(M, problem.k, rounding)
         self._scale = 1.0 / np.sqrt(np.diag(M))
         self._unit, self._q = M * np.outer(self._scale, self._scale), q * self._scale[:, None]
@@ -87,7 +87,7 @@ class LeastSquaresPerspective(PerspectiveRelaxation):
     batch = BATCH
 
     def __init__(self, problem: SparseProblem) -> None:
-        (M, q, constant), first = together(problem), problem.parts[0]
+        (M, q, constant), first = summed_quadratic(problem), problem.parts[0]
         assert isinstance(first, LeastSquaresProblem)
         gamma, swollen = first.unit_roundoff, first.swelling * np.diag(M)
         super().__init__(first.pairs.split, problem.k, 2.0 * gamma * swollen, problem.at_zero())

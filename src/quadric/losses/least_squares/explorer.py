@@ -8,7 +8,7 @@ import numpy as np
 
 from quadric.losses.base import IMPROVEMENT, Explorer, Found, Pulls, RuledSolution, SparseProblem
 from quadric.losses.columns import MAX_KICK, compounds, resized_tableau
-from quadric.losses.least_squares.problem import together
+from quadric.losses.least_squares.problem import summed_quadratic
 from quadric.losses.supports import Move, Moves
 from quadric.losses.tableau import Tableau
 from quadric.types import FloatArray, IntArray
@@ -23,7 +23,7 @@ class LeastSquaresExplorer(Explorer):
 
     def __init__(self, problem: SparseProblem) -> None:
         self.rule, self.n_terms = problem.rule, problem.n_terms
-        self._quadratic = together(problem)
+        self._quadratic = summed_quadratic(problem)
         self.tableau = Tableau(*self._quadratic, problem.rule.required)
         self.n_refits = 0
         self._lowest: dict[int, float] = {}  # end of a descent so far, by number of terms

@@ -153,7 +153,7 @@ class LeastSquaresProblem(SparseProblem):
         return np.append(gradient / (self.C * np.sqrt(self.total_weight * squares)), 2.0 * off_optimum)
 
 
-def together(problem: SparseProblem) -> tuple[FloatArray, FloatArray, float]:
+def summed_quadratic(problem: SparseProblem) -> tuple[FloatArray, FloatArray, float]:
     """M, q with a column for each class, and the constant of the squared losses of all classes (13.1)."""
     parts = cast("tuple[LeastSquaresProblem, ...]", problem.parts)
     return parts[0].M, np.column_stack([part.q for part in parts]), sum(part.constant for part in parts)

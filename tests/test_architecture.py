@@ -33,6 +33,7 @@ ROOMS = [
     "batches",
     "fitted",
     "examine",
+    "near_ties",
     "explain",
     "export",
     "credit",

@@ -16,11 +16,13 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric.batches import Moments, fit_batches, moments
     from quadric.certificate import Certificate
     from quadric.estimators import ScaleWarning, SparseQuadraticSVC, SparseQuadraticSVCCV, sparse_quadratic_path
-    from quadric.examine import NearTies, alternatives, certify
+    from quadric.examine import certify
     from quadric.export import load_model, save_model
     from quadric.geometry.surface import QuadraticSurface
+    from quadric.near_ties import NearTies, alternatives
     from quadric.search.path import QuadraticPath
     from quadric.table_classifier import TableClassifier
+    from quadric.workflow.prices import rule_prices
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "fit_batches",
     "load_model",
     "moments",
+    "rule_prices",
     "save_model",
     "sparse_quadratic_path",
 ]
@@ -45,12 +48,14 @@ __all__ = [
 _HOMES = {
     "certificate": "Certificate",
     "estimators": "ScaleWarning SparseQuadraticSVC SparseQuadraticSVCCV sparse_quadratic_path",
-    "examine": "NearTies alternatives certify",
+    "examine": "certify",
     "export": "load_model save_model",
     "geometry.surface": "QuadraticSurface",
+    "near_ties": "NearTies alternatives",
     "search.path": "QuadraticPath",
     "batches": "Moments fit_batches moments",
     "table_classifier": "TableClassifier",
+    "workflow.prices": "rule_prices",
 }
 _ROOMS = "baselines credit datasets distributed explain export report tables workflow"
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

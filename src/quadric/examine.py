@@ -1,24 +1,25 @@
-"""Models that are already fitted, judged as answers to a problem: certificates, and other terms that are almost as good."""
+"""Models that are already fitted, judged as answers to a problem."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, Judge, Question, SumFacts, SumsJudge
+from quadric.certificate import Certificate, Judge, Question, SlopeProof, SumFacts, SumsJudge, certificate_of
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.classifier import digested
+from quadric.estimators.shape_rules import shape_demands
 from quadric.estimators.validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
     N_TERMS,
-    TRUE_OR_FALSE,
     Rule,
     check_values,
     integer_from,
@@ -28,26 +29,26 @@ from quadric.estimators.validation import (
     validate_samples,
 )
 from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.writing import printable
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory, fits
+from quadric.losses.shared import problem_of
 from quadric.progress import parts, writer_for
 from quadric.samples.moments import Moments
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import InUnits
-from quadric.samples.target import surfaces_of
+from quadric.samples.target import groups_of, surfaces_of
 from quadric.samples.units import Units
 from quadric.search.exact import prove
 from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_support
+from quadric.search.rules import SupportLimits
+from quadric.search.shapes import solver_of
 from quadric.search.streamed import judge_streamed
-from quadric.search.ties import near_ties, proved_ties
 from quadric.types import FloatArray, IntArray
 
-# Exchanges that are printed.
-MOST_SHOWN = 5
 LIMITS: dict[str, Rule] = {
     "time_limit": Rule(lambda v: v is None or number_from(0.0).holds(v), f"{number_from(0.0).words}, or None"),
     "gap_limit": GAP_LIMIT,
@@ -102,12 +103,12 @@ def certify(
     Returns
     -------
     list of Certificate
-        One per surface.
+        One per surface; where classes share their terms, the same for each: it speaks of all surfaces together.
     """
     limits = {"time_limit": time_limit, "gap_limit": gap_limit, "node_limit": node_limit}
     check_limits(limits)
     question = {"loss": loss, "C": C, "k": k, "class_weight": class_weight}
-    return _certificates(_cases(model, X, y, sample_weight, question), verbose, **limits)
+    return _certificates(judged_surfaces(model, X, y, sample_weight, question), verbose, **limits)
 
 
 def check_limits(limits: Mapping[str, Any]) -> None:
@@ -140,7 +141,7 @@ def certify_sums(model: Model, moments: Moments, *, verbose: int = 0, **limits: 
     list of Certificate
         One per surface.
     """
-    return _certificates(_cases_of_sums(fitted_model(model), moments), verbose, **limits)
+    return _certificates(_judged_sums(fitted_model(model), moments), verbose, **limits)
 
 
 def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray) -> list[Certificate]:
@@ -161,6 +162,8 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
         One per surface.
     """
     view = fitted_model(model)
+    if view.shares_terms:
+        raise ValueError("a model whose classes share their terms needs all rows in memory: certify it on a part of them")
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
@@ -187,11 +190,11 @@ def certify_by_nodes(model: Model, X: ArrayLike, y: ArrayLike, *, k: int, node_l
     list of Certificate
         One per surface.
     """
-    cases = _cases(model, X, y, None, {"k": k})
+    cases = judged_surfaces(model, X, y, None, {"k": k})
     return _certificates([_without_bound(case, node_limit) for case in cases], node_limit=node_limit)
 
 
-def _without_bound(case: _Judged, node_limit: int | None) -> _Judged:
+def _without_bound(case: Judged, node_limit: int | None) -> Judged:
     return replace(case, provable=case.provable and node_limit is not None)
 
 
@@ -218,27 +221,27 @@ def certified_surfaces(
     """
     if not ks:
         return
-    (case,) = (_without_bound(case, node_limit) for case in _cases(model, X, y, None, {"k": max(ks)}))
+    (case,) = (_without_bound(case, node_limit) for case in judged_surfaces(model, X, y, None, {"k": max(ks)}))
     for surface, k in zip(surfaces, ks, strict=True):
-        question, problem = replace(case.question, k=int(k)), case.problem.with_k(int(k))
-        yield _certificate(replace(case, surface=surface, question=question, problem=problem), node_limit=node_limit)
+        questions, problem = [replace(case.questions[0], k=int(k))], case.problem.with_k(int(k))
+        yield _certificate(replace(case, surfaces=[surface], questions=questions, problem=problem), node_limit=node_limit)
 
 
-def _certificates(cases: Sequence[_Judged], verbose: int = 0, **limits: Any) -> list[Certificate]:
-    out = []
+def _certificates(cases: Sequence[Judged], verbose: int = 0, **limits: Any) -> list[Certificate]:
+    out = list[Certificate]()
     for case, own_part in zip(cases, parts(*[1.0] * len(cases)), strict=True):
         with own_part:
-            out.append(_certificate(case, verbose, **limits))
+            out += [_certificate(case, verbose, **limits)] * len(case.surfaces)
     return out
 
 
-def _certificate(case: _Judged, verbose: int = 0, **limits: Any) -> Certificate:
+def _certificate(case: Judged, verbose: int = 0, **limits: Any) -> Certificate:
     """A certificate with what branch and bound proves within limits: those of ``prove``."""
     problem = case.problem
-    certificate = case.judge.certificate(case.surface, case.question)
+    certificate = replace(case.certificate(case.surfaces), monotone=case.monotone)
     support, step = case.support(), problem.step()
     if support is not None:
-        found = Found(support, step.refit(support).value)
+        found = Found(support, solver_of(problem, step).refit(support).value)
         # of the terms, and only where the coefficients are the best for them
         best = certificate.objective <= found.value * (1.0 + 1e-9)
         certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found, MOST_CERTIFIED) if best else False)
@@ -252,201 +255,33 @@ def _certificate(case: _Judged, verbose: int = 0, **limits: Any) -> Certificate:
 
 
 @dataclass(frozen=True)
-class Exchange:
-    """One term for another.
-
-    Attributes
-    ----------
-    out, into : str
-        Names of the terms.
-    cost : float
-        Relative change of the objective, the refit included; negative where the exchange would improve the model.
-    """
-
-    out: str
-    into: str
-    cost: float
-
-
-@dataclass(frozen=True)
-class OtherSupport:
-    """A set of terms.
-
-    Attributes
-    ----------
-    terms : tuple of str
-    objective : float
-    cost : float
-        Relative to the model's objective.
-    """
-
-    terms: tuple[str, ...]
-    objective: float
-    cost: float
-
-
-@dataclass(frozen=True)
-class SurfaceTies:
-    """What could replace one surface; each list begins with the cheapest.
-
-    Attributes
-    ----------
-    terms : tuple of str
-        Of the surface itself.
-    objective : float
-        Of the best surface with those terms.
-    exchanges : list of Exchange
-        Single terms that can be exchanged, and for which.
-    supports : list of OtherSupport
-        Sets of terms found within the tolerance.
-    complete_within : float or None
-        Cost below which no other set of terms exists, at most the tolerance; negative where even better sets may exist. None:
-        nothing was proved.
-    """
-
-    terms: tuple[str, ...]
-    objective: float
-    exchanges: list[Exchange]
-    supports: list[OtherSupport]
-    complete_within: float | None = None
-
-    def completeness(self) -> str:
-        """How far the list of supports is known to be complete, in words.
-
-        Returns
-        -------
-        str
-        """
-        if self.complete_within is None:
-            return "others may exist"
-        if self.complete_within < 0.0:
-            return f"better ones may exist, by at most {-100 * self.complete_within:.2f} %"
-        return f"all that cost at most {100 * self.complete_within:.2f} %"
-
-
-@dataclass(frozen=True, repr=False)
-class NearTies(Sequence[SurfaceTies]):
-    """Near ties of a model: a sequence with one entry per surface.
-
-    Attributes
-    ----------
-    surfaces : tuple of SurfaceTies
-        One for two classes, otherwise one per class.
-    """
-
-    surfaces: tuple[SurfaceTies, ...]
-
-    @property
-    def exchanges(self) -> list[Exchange]:
-        """Of all surfaces."""
-        return [exchange for surface in self.surfaces for exchange in surface.exchanges]
-
-    @property
-    def supports(self) -> list[OtherSupport]:
-        """Of all surfaces."""
-        return [support for surface in self.surfaces for support in surface.supports]
-
-    def __repr__(self) -> str:
-        lines = [f"NearTies of {len(self)} surface{'s' * (len(self) > 1)}:"]
-        for surface in self.surfaces:
-            lines.append(
-                f"  objective {surface.objective:.6g}: {len(surface.supports)} other sets of terms "
-                f"({surface.completeness()}), {len(surface.exchanges)} exchanges of one term"
-            )
-            lines += [
-                f"    {printable(e.out)} -> {printable(e.into)}: {100 * e.cost:+.2f} %" for e in surface.exchanges[:MOST_SHOWN]
-            ]
-            lines += ["    ..."] * (len(surface.exchanges) > MOST_SHOWN)
-        return "\n".join(lines)
-
-    def __len__(self) -> int:
-        return len(self.surfaces)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.surfaces[index]
-
-
-def alternatives(
-    model: Model,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    within: float = 0.01,
-    prove: bool = False,
-    time_limit: float | None = 60.0,
-    node_limit: int | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> NearTies:
-    """Near ties of a fitted model: other terms that cost little.
-
-    Parameters
-    ----------
-    model : fitted model
-        Estimator, CalibratedModel, Pipeline that ends in one, or TableClassifier.
-    X : array-like of shape (m, n)
-        The samples that it was fitted to.
-    y : array-like of shape (m,)
-        Their labels.
-    within : float
-        Relative increase of the objective up to which a support counts.
-    prove : bool
-        List all supports that count, by branch and bound, or say how far the list is complete.
-    time_limit, node_limit : float, int or None
-        Seconds and nodes per surface for that; None: no limit.
-    sample_weight : array-like of shape (m,), optional
-        Repetitions, as in ``fit``.
-
-    Returns
-    -------
-    NearTies
-        One entry per surface. All single exchanges are examined where the loss has a closed form for them, otherwise the most
-        promising 200 that the dual bound does not rule out.
-    """
-    limits = {"time_limit": time_limit, "node_limit": node_limit}
-    check_values({"within": within, "prove": prove}, {"within": number_from(0.0), "prove": TRUE_OR_FALSE})
-    check_limits(limits)
-    if isinstance(model, QuadraticSurface):
-        raise TypeError("alternatives needs a fitted estimator or a Pipeline ending in one, not a bare surface")
-    cases = _cases(model, X, y, sample_weight, {}, proves=prove)
-    return NearTies(tuple(_ties(case, within, limits if prove else None) for case in cases))
-
-
-def _ties(case: _Judged, within: float, limits: Mapping[str, Any] | None) -> SurfaceTies:
-    support = case.support()
-    if support is None:
-        raise ValueError("the model has terms that its problem does not allow on these data")
-    problem = case.problem
-    ties = near_ties(problem, support, within) if limits is None else proved_ties(problem, support, within, **limits)
-    objective = ties.found.value
-    names = [case.terms[t] for t in case.problem.terms]
-    sets = [(tuple(names[t] for t in found.support), found.value) for found in ties.supports]
-    return SurfaceTies(
-        terms=tuple(case.terms[t] for t in np.flatnonzero(case.surface.coordinates())),
-        objective=objective,
-        exchanges=[Exchange(names[swap.out], names[swap.into], swap.change / objective) for swap in ties.swaps],
-        supports=[OtherSupport(terms, value, value / objective - 1.0) for terms, value in sets],
-        complete_within=ties.complete_within,
-    )
-
-
-@dataclass(frozen=True)
-class _Judged:
+class Judged:
     """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z.
 
-    ``provable`` says whether there is memory for a bound.
+    Of surfaces that share their terms all of these together, each with its judge and its question. ``provable`` says whether
+    there is memory for a bound; ``monotone``: the slopes.
     """
 
-    surface: QuadraticSurface
-    judge: Judge | SumsJudge
-    question: Question
+    surfaces: Sequence[QuadraticSurface]
+    judges: Sequence[Judge | SumsJudge]
+    questions: Sequence[Question]
     problem: SparseProblem
     terms: list[str]
     provable: bool = True
+    monotone: tuple[SlopeProof, ...] = ()
+
+    @property
+    def live(self) -> IntArray:
+        """Terms that some of the surfaces have, as positions in the full z."""
+        return np.flatnonzero(np.any([surface.coordinates() for surface in self.surfaces], axis=0))
+
+    def certificate(self, surfaces: Sequence[QuadraticSurface], support: IntArray | None = None) -> Certificate:
+        """Of these or other surfaces."""
+        return certificate_of(self.judges, surfaces, self.questions, support)
 
     def support(self) -> IntArray | None:
-        """The support of the surface as positions among the candidates, filled up to k; None where it does not fit."""
-        problem = self.problem
-        live = np.flatnonzero(self.surface.coordinates())
+        """The support of the surfaces as positions among the candidates, filled up to k; None where it does not fit."""
+        problem, live = self.problem, self.live
         if len(live) > problem.k or len(np.setdiff1d(live, problem.terms)):
             return None
         inside = np.union1d(np.searchsorted(problem.terms, live), problem.rule.required).astype(np.intp)
@@ -456,33 +291,64 @@ class _Judged:
         return np.sort(np.concatenate([inside, spare]))
 
 
-def _cases(
+def as_judged(model: Any, X: Any, y: Any) -> tuple[FittedModel, Any, Any]:
+    """A model taken apart, and rows and labels as it takes them; a TableClassifier has a raw table and labels of its own."""
+    if hasattr(model, "_as_judged"):
+        model, X, y = model._as_judged(X, y)
+    return fitted_model(model), X, y
+
+
+def judged_surfaces(
     model: Any, X: Any, y: Any, sample_weight: Any, question: Mapping[str, Any], *, proves: bool = False
-) -> list[_Judged]:
+) -> list[Judged]:
     """The surfaces of a model with their problems on the data; what the question leaves open is the estimator's own.
 
     Where there is no memory for proofs they are left out, or refused if there is no point without them.
     """
-    if hasattr(model, "_as_judged"):  # a TableClassifier: its rows are a raw table, and its labels those of y
-        model, X, y = model._as_judged(X, y)
-    view = fitted_model(model)
+    view, X, y = as_judged(model, X, y)
     loss, C, k, class_weight = _question(view, question)
     refuse_masked(X=X, y=y)
     Z, y = check_X_y(view.fitted(X), y, dtype=np.float64, order="C", accept_sparse="csr")
     samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.surfaces):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {samples.target.n_classes} classes apart")
-    limits = view.limits(k)
+    limits = _shaped(view, view.limits(k), samples.X)
     extent = samples.extent(len(limits.exclude), k=k)
     provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
     data, judge = loss_named(loss).data(samples, limits), Judge.of(samples)
     judged = []
-    for surface, number in zip(view.surfaces, samples.surfaces, strict=True):
-        problem = data.problem_for(number, C, k)
-        of_surface = Question(loss, C, k, samples.target.y(number), problem.terms)
-        judged.append(_Judged(surface, judge, of_surface, problem, view.term_names, provable))
+    for group, surfaces in _grouped(view, samples.surfaces):
+        problem = problem_of(data, group, C, k)
+        questions = [Question(loss, C, k, samples.target.y(number), problem.terms, problem.shape) for number in group]
+        slopes = _slopes(view, surfaces[0], problem.shape)
+        judged.append(Judged(surfaces, [judge] * len(group), questions, problem, view.term_names, provable, slopes))
     return judged
+
+
+def _grouped(view: FittedModel, numbers: Sequence[int]) -> Iterator[tuple[list[int], list[QuadraticSurface]]]:
+    """The numbers of surfaces that share their terms, and these surfaces."""
+    left = iter(view.surfaces)
+    for group in groups_of(numbers, is_shared=view.shares_terms):
+        yield group, list(islice(left, len(group)))
+
+
+def _shaped(view: FittedModel, limits: SupportLimits, X: FloatArray) -> SupportLimits:
+    """Limits with the rules on coefficients that a model was fitted under; X in fitted units."""
+    names = getattr(view.classifier, "feature_names_in_", None)
+    demands = shape_demands(view.classifier, names, view.n_features, view.classes, limits)
+    if demands is None:
+        return limits
+    units = view.classifier._units
+    low, high = units(np.array([units.low, units.high]))
+    return replace(limits, shapes=demands.on(X, (low, high)))
+
+
+def _slopes(view: FittedModel, surface: QuadraticSurface, shape: ShapeRules | None) -> tuple[SlopeProof, ...]:
+    """What is true of a surface for each rule on a slope, in the units of the classifier's features."""
+    if shape is None:
+        return ()
+    return SlopeProof.all_of(surface, shape, view.classifier._feature_names(), view.classifier._units)
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:
@@ -492,11 +358,12 @@ def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, floa
     return str(own["loss"]), float(own["C"]), int(own["k"]), own["class_weight"]
 
 
-def _cases_of_sums(view: FittedModel, moments: Moments) -> list[_Judged]:
+def _judged_sums(view: FittedModel, moments: Moments) -> list[Judged]:
     loss, C, k, class_weight = _question(view, {})
     sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=class_weight)
-    facts, problems = SumFacts.of(sums), [data.problem_for(surface, C, k) for surface in sums.surfaces]
-    return [
-        _Judged(surface, SumsJudge(problem, facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names)
-        for surface, problem in zip(view.surfaces, problems, strict=True)
-    ]
+    facts, judged = SumFacts.of(sums), []
+    for group, surfaces in _grouped(view, sums.surfaces):
+        problem = problem_of(data, group, C, k)
+        judges, question = [SumsJudge(part, facts) for part in problem.parts], Question(loss, C, k, np.empty(0), problem.terms)
+        judged.append(Judged(surfaces, judges, [question] * len(group), problem, view.term_names))
+    return judged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 from collections.abc import Callable, Mapping
@@ -29,7 +30,7 @@ from quadric.types import FloatArray
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scoring import RecordedFigures, Scores, TableModel
-from quadric.workflow.training import train
+from quadric.workflow.training import Trained, train
 
 AnyClass = TypeVar("AnyClass", bound=type)
 
@@ -157,11 +158,20 @@ class TableClassifier(Classifier, BaseEstimator):
         self._model_labels = np.array([by_name[name] for name in trained.data.class_names], dtype=labels.dtype)
         self._order = np.argsort(self._model_labels, kind="stable")
         self.classes_ = self._model_labels[self._order]
+        self._set_trained(trained)
+        self.n_features_in_ = len(table.names)
+        self.feature_names_in_ = np.array(table.names, dtype=object)
+
+    def _set_trained(self, trained: Trained) -> None:
         self.trained_, self.model_ = trained, trained.saved()
         self._tabular = TableModel(self.model_)
         self.certificates_ = trained.classifier.certificates_
-        self.n_features_in_ = len(table.names)
-        self.feature_names_in_ = np.array(table.names, dtype=object)
+
+    def _with_model(self, model: Any) -> Self:
+        """The same classifier with another model for the same table."""
+        other = copy.copy(self)
+        other._set_trained(self.trained_.with_model(model))
+        return other
 
     def _options(self) -> TrainingOptions:
         """The parameters as ``train`` takes them: labels are texts there, and sequences tuples."""

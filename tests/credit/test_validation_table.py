@@ -159,15 +159,25 @@ def test_renderings_carry_the_numbers(case):
     assert next(line for line in lines if line.startswith("AUC")).split() == ["AUC", f"{auc[0]:.4f}", f"{auc[1]:.4f}"]
     assert "Brier score" in lines
     assert len({len(line) for line in lines if not line.startswith(("mean", "Brier", "log", "calibration"))}) == 1
+    low, high = (ends[table.measures.index("AUC")] for ends in (table.low, table.high))
+    interval = " | ".join(f"{a:.3f} to {b:.3f}" for a, b in zip(low, high, strict=True))
     markdown = table.to_markdown().splitlines()
     assert markdown[:2] == ["|  | development | a\\|b, c |", "| --- | ---: | ---: |"]
     assert f"| AUC | {auc[0]:.4f} | {auc[1]:.4f} |" in markdown
-    assert len(markdown) == len(table.measures) + 2
+    assert markdown[markdown.index(f"| AUC | {auc[0]:.4f} | {auc[1]:.4f} |") + 1] == f"|   95 % | {interval} |"
     read = list(csv.reader(io.StringIO(table.to_csv())))
     assert read[0] == ["measure", "development", "a|b, c"]
     assert [float(cell) for cell in read[5][1:]] == auc.tolist()
     assert read[3] == ["mean probability", "", ""]
     assert [row[0] for row in table.rows()] == list(table.measures)
+    more = {row[0]: row[1:] for row in read[13:]}
+    assert [float(cell) for cell in more["AUC, 95 % to"]] == high.tolist()
+    terms = {drift.name: drift for drift in table.terms["a|b, c"]}
+    assert more["PSI of column x0"] == ["", repr(table.columns["a|b, c"][0].psi)]
+    assert {name for name in more if name.startswith("PSI of term")} == {f"PSI of term {name}" for name in terms}
+    moved = [float(more[f"mean change by term {name}"][1]) for name in terms]
+    score = [model.estimator_.decision_function(parts[name][0]).mean() for name in ("development", "test")]
+    assert sum(moved) == pytest.approx(score[1] - score[0], abs=1e-12)
 
 
 def test_cells_that_are_not_there_are_named(case):

@@ -17,8 +17,8 @@ LOSSES = {
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
 
 
-def minimum(X, y, loss, C, *, penalty=None, u=None, support=None):
-    """min over (z, c) of F + 1/2 sum_j penalty_j (z_j - u_j)^2, with z = 0 off the support; from X and y alone."""
+def minimum(X, y, loss, C, *, penalty=None, u=None, support=None, cuts=None):
+    """min over (z, c) of F + 1/2 sum_j penalty_j (z_j - u_j)^2, with z = 0 off the support, under cuts on it; from X and y."""
     n = X.shape[1]
     R = slow_lift(X)
     z, c = cp.Variable(R.shape[1]), cp.Variable()
@@ -33,6 +33,8 @@ def minimum(X, y, loss, C, *, penalty=None, u=None, support=None):
     if support is not None:
         off = np.setdiff1d(np.arange(R.shape[1]), support)
         same.append(z[off] == 0)
+    if cuts is not None:
+        same.append(cuts.A @ z[support] >= cuts.b)
     problem = cp.Problem(cp.Minimize(objective), same)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Solution may be inaccurate")  # it misses TIGHT, not what the tests ask for

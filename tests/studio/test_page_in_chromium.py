@@ -15,6 +15,7 @@ selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 from selenium import webdriver  # noqa: E402
 from selenium.webdriver.chrome.options import Options  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
@@ -82,7 +83,7 @@ class Page:
         return self.browser.execute_script(script, selector)
 
     def press(self, *keys):
-        self.browser.switch_to.active_element.send_keys(*keys)
+        ActionChains(self.browser).send_keys(*keys).perform()  # to whatever has the focus
 
     def tab_to(self, label, most=150):
         """Tab until the element with this label, or id, has the focus."""
@@ -148,8 +149,7 @@ def test_by_keyboard_alone(page):
     page.press(Keys.ENTER)
     page.until(lambda: "5 terms" in page.browser.find_element(By.CSS_SELECTOR, "[aria-current]").text)
     page.tab_to("file")
-    page.press(Keys.CONTROL, "a")
-    page.press("mine")
+    page.press(Keys.CONTROL, "a", Keys.NULL, "mine")
     page.tab_to("notes")
     page.press("five are enough")
     page.tab_to("save")

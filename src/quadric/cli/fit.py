@@ -12,12 +12,15 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import claim_output, remark, say, say_json, working
+from quadric.cli.console import UsageError, claim_output, flag, remark, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import check_there, texts_of, training_stream
-from quadric.cli.layout import paragraphs, shortened_equation, wrapped_equation
+from quadric.cli.layout import paragraphs, shortened_equation, text_table, wrapped_equation
 from quadric.workflow.options import TrainingOptions
 
+PriceRules = Annotated[
+    bool, typer.Option("--price-rules", help="Also fit without each rule, and tell what it costs.", rich_help_panel="Rules")
+]
 # Rows from which on a loss that keeps them in memory is remarked on
 MANY_ROWS = 100_000
 # Of an equation, at a glance; the largest terms are shown even if they take more lines, of several equations one each
@@ -34,6 +37,7 @@ def fit(
         Path | None, typer.Option(help="Model file to write.  [default: the name of the table with .model.json]")
     ] = None,
     options: TrainingOptions,
+    price_rules: PriceRules = False,
     table_format: shared.TableFormat,
     engine: Engine,
     force: shared.Force = False,
@@ -61,27 +65,35 @@ def fit(
         --exclude 'sex*' --output model.json
       quadric fit data.csv --target risk --k 4 --method exact --time-limit 30 \
         --output model.json
+      quadric fit data.csv --target risk --hierarchy weak --max-features 5 \
+        --price-rules --output model.json
       quadric fit data.csv --target risk --no-cv --k 4 --C 1 --no-calibrate \
         --output model.json
       quadric fit folder --target risk --engine dask --scheduler HOST:8786 \
         --output model.json
     """
-    from quadric.progress import STOP
+    from quadric.progress import STOP, part
     from quadric.workflow import fit_summary
     from quadric.workflow.scoring import NOTATION
 
     assert output is not None  # the decorator named it
     claim_output(output, force, data)
+    if price_rules:
+        check_rules(options)
     how = table_format.how()
     began, STOP.was_wanted = time.monotonic(), False
     with working("fit") as describe:
-        trained = _trained(data, target, options, how, describe, engine)
-    notation = {key: how[name] for name, key in NOTATION.items()}
-    quadric.save_model(trained.saved(file=data.name, **notation), output, force=force)
+        with part(0.0, 0.5 if price_rules else 1.0):
+            trained = _trained(data, target, options, how, describe, engine)
+        with part(0.5, 1.0):
+            prices = quadric.workflow.price_rules(trained) if price_rules else None
+    history = {key: how[name] for name, key in NOTATION.items()} | {"rule_prices": prices and prices.recorded()}
+    quadric.save_model(trained.saved(file=data.name, **history), output, force=force)
     for each in _remarks(trained):
         remark(each)
     if as_json:
         facts = fit_summary.plain_facts(trained)
+        facts["rule_prices"] = prices and prices.recorded()
         say_json({"model": str(output), **facts, "seconds": round(time.monotonic() - began, 2)})
         return
     equations = quadric.export.equation(trained.saved()).splitlines()
@@ -97,7 +109,20 @@ def fit(
         equations = [shortened_equation(line, MOST_LINES // n, FEWEST_TERMS if n == 1 else 1) for line in equations]
         following = {"next": f"quadric report {output} {data}; fit --verbose for the rest"}
     subject = (fit_summary.subject(trained) or "").replace("\n", "\\n")
-    say("\n".join([*filter(None, [subject]), *equations, "", paragraphs(words | {"written to": str(output)} | following)]))
+    say("\n".join([*filter(None, [subject]), *equations, ""]))
+    if prices is not None:
+        head, *rows = prices.table()
+        say("\n".join([*text_table(head, rows), ""]))
+    say(paragraphs(words | {"written to": str(output)} | following))
+
+
+def check_rules(options: TrainingOptions) -> None:
+    """Refuse to price rules where there are none."""
+    from quadric.workflow.rule_words import TERMS, listed_rules
+
+    if not listed_rules(options, TERMS):
+        rules = [flag(name) for name in shared.PANELS["Rules"].split()]
+        raise UsageError(f"--price-rules needs a rule: give {', '.join(rules[:-1])} or {rules[-1]}")
 
 
 def _trained(

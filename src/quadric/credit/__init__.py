@@ -1,5 +1,6 @@
 """Credit scoring: calibrated probabilities, points, measures of separation and stability, validation tables."""
 
+from quadric.credit.intervals import Estimate, auc_interval
 from quadric.credit.metrics import (
     CutoffChoice,
     GainsTable,
@@ -35,6 +36,7 @@ __all__ = [
     "CutoffChoice",
     "Distribution",
     "Drift",
+    "Estimate",
     "GainsTable",
     "IsotonicCalibration",
     "RoundingLoss",
@@ -44,6 +46,7 @@ __all__ = [
     "TermPoints",
     "ValidationTable",
     "auc",
+    "auc_interval",
     "column_drifts",
     "contribution_drifts",
     "cutoff_by_cost",

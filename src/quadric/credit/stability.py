@@ -7,13 +7,14 @@ tables of any size are compared by one pass, and a model file keeps the bins and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import chi2
 
 from quadric._sklearn import check_sample_weight
 from quadric.credit.metrics import BinTable
@@ -33,6 +34,8 @@ ROUNDING = 1e-12
 # Levels of a column that are counted one by one
 MOST_COUNTED = 100
 BINS = 10
+# Share of pairs of samples of one population whose index is not above ``psi_by_chance``
+CHANCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +300,8 @@ class Drift:
         Shares of rows without a value.
     new_levels : float
         The share of rows now with texts that are not among the levels before; 0 for numbers.
+    psi_by_chance : float
+        Of two random samples of these sizes from one population, one pair in twenty has a larger index, approximately.
     """
 
     name: str
@@ -306,6 +311,7 @@ class Drift:
     missing_before: float
     missing_now: float
     new_levels: float
+    psi_by_chance: float
 
     @staticmethod
     def between(name: str, before: Distribution, now: Distribution) -> Drift:
@@ -322,11 +328,19 @@ class Drift:
         """
         if not before.has_bins_of(now):
             raise ValueError(f"the distributions of {name} have different bins")
-        psi = float(_contributions(before.shares, now.shares).sum())
-        return Drift(name, psi, before.mean, now.mean, before.missing_share, now.missing_share, now.other_share)
+        psi, chance = float(_contributions(before.shares, now.shares).sum()), _by_chance(before, now)
+        return Drift(name, psi, before.mean, now.mean, before.missing_share, now.missing_share, now.other_share, chance)
 
 
-def column_drifts(before: Rows, now: Rows, columns: Sequence[str] | None = None, bins: int = BINS) -> tuple[Drift, ...]:
+def column_drifts(
+    before: Rows,
+    now: Rows,
+    columns: Sequence[str] | None = None,
+    bins: int = BINS,
+    *,
+    before_weight: ArrayLike | None = None,
+    now_weight: ArrayLike | None = None,
+) -> tuple[Drift, ...]:
     """How far each column of a table differs from that of another.
 
     Parameters
@@ -337,6 +351,8 @@ def column_drifts(before: Rows, now: Rows, columns: Sequence[str] | None = None,
         By default all columns of ``before``.
     bins : int
         For numbers and dates: bins with equal shares of the values before.
+    before_weight, now_weight : array-likes, optional
+        Repetitions.
 
     Returns
     -------
@@ -344,15 +360,19 @@ def column_drifts(before: Rows, now: Rows, columns: Sequence[str] | None = None,
         In the order of the columns.
     """
     first, second = as_table(before), as_table(now)
-    found = []
-    for name in first.names if columns is None else columns:
-        distribution = Distribution.of(first[name], bins)
-        found.append(Drift.between(name, distribution, distribution.like(second[name])))
-    return tuple(found)
+    pairs = ((name, first[name], second[name]) for name in (first.names if columns is None else columns))
+    return _drifts(pairs, bins, (before_weight, now_weight))
 
 
 def contribution_drifts(
-    model: Model, before: Rows, now: Rows, *, target: Hashable | None = None, bins: int = BINS
+    model: Model,
+    before: Rows,
+    now: Rows,
+    *,
+    target: Hashable | None = None,
+    bins: int = BINS,
+    before_weight: ArrayLike | None = None,
+    now_weight: ArrayLike | None = None,
 ) -> tuple[Drift, ...]:
     """How far what each term adds to the score differs between two samples.
 
@@ -365,6 +385,8 @@ def contribution_drifts(
         As there.
     bins : int
         Bins with equal shares of the contributions before.
+    before_weight, now_weight : array-likes, optional
+        Repetitions.
 
     Returns
     -------
@@ -372,10 +394,16 @@ def contribution_drifts(
         ``mean_now - mean_before`` is what the term moved the mean score by; these sum to the change of the mean score.
     """
     first, second = contributions(model, before, target=target), contributions(model, now, target=target)
+    pairs = zip(first.names, first.values.T, second.values.T, strict=True)
+    return _drifts(pairs, bins, (before_weight, now_weight))
+
+
+def _drifts(pairs: Iterable[tuple[str, Any, Any]], bins: int, weights: tuple[Any, Any]) -> tuple[Drift, ...]:
+    """From names, values before and values now."""
     found = []
-    for name, old, new in zip(first.names, first.values.T, second.values.T, strict=True):
-        distribution = Distribution.of(old, bins)
-        found.append(Drift.between(name, distribution, distribution.like(new)))
+    for name, before, now in pairs:
+        distribution = Distribution.of(before, bins, weights[0])
+        found.append(Drift.between(name, distribution, distribution.like(now, weights[1])))
     return tuple(found)
 
 
@@ -440,6 +468,13 @@ def _contributions(expected: FloatArray, actual: FloatArray) -> FloatArray:
     """Of each bin to the stability index, from shares of both samples."""
     before, after = np.maximum(expected, SMALLEST_SHARE), np.maximum(actual, SMALLEST_SHARE)
     return np.asarray((after - before) * np.log(after / before))
+
+
+def _by_chance(before: Distribution, now: Distribution) -> float:
+    """Of two samples of a population, the index is about (1/m + 1/l) times a chi-squared variable (Yurdakul, 2018)."""
+    n_bins = int(np.sum(before.shares + now.shares > 0.0))
+    quantile = float(chi2.ppf(CHANCE, n_bins - 1)) if n_bins > 1 else 0.0
+    return quantile * (1.0 / before.n_rows + 1.0 / now.n_rows)
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:

@@ -136,14 +136,18 @@ def mean_and_spread(view: FittedModel, surface: QuadraticSurface, background: An
     if not (isinstance(background, tuple) and len(background) == 2):
         U = view.fitted(background)
         mean = U.mean(axis=0)
-        deviation = U - mean
-        return mean, 0.5 * np.mean(deviation * _times(surface, deviation), axis=0)
+        return mean, spread_of(surface, U - mean)
     mean, second = (np.asarray(moment, dtype=float) for moment in background)
     n, units = view.n_features, view.units
     if mean.shape != (n,) or second.shape != (n, n):
         raise ValueError(f"background: moments of shapes {mean.shape} and {second.shape} need to be ({n},) and ({n}, {n})")
     covariance = (second - np.outer(mean, mean)) / np.outer(units.scale, units.scale)
     return (mean - units.center) / units.scale, 0.5 * (surface.W * covariance).sum(axis=1)
+
+
+def spread_of(surface: QuadraticSurface, deviations: FloatArray) -> FloatArray:
+    """1/2 sum_l W_jl Cov_jl for each feature j, from the deviations of the rows from their mean."""
+    return np.asarray(0.5 * np.mean(deviations * _times(surface, deviations), axis=0))
 
 
 def _times(surface: QuadraticSurface, U: FloatArray) -> FloatArray:

@@ -159,7 +159,11 @@ def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
         "params": written_parameters(own.get_params(deep=False)),
         "calibration": _calibration(view),
         "certificates": [
-            {name: INFINITE if value == math.inf else value for name, value in asdict(certificate).items()}
+            {
+                name: INFINITE if value == math.inf else value
+                for name, value in asdict(certificate).items()
+                if name != "monotone"
+            }
             for certificate in getattr(own, "certificates_", [])
         ],
         "data": None if saved.data is None else asdict(saved.data),
@@ -212,7 +216,7 @@ def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
 
 
 def _calibration(view: FittedModel) -> dict[str, Any] | None:
-    if view.calibrators == getattr(view.classifier, "calibrators_", ()):  # none, or those that its loss gives it anyway
+    if not view.is_calibrated:
         return None
     curves = [{name: np.asarray(value).tolist() for name, value in vars(curve).items()} for curve in view.calibrators]
     probes = [

@@ -15,6 +15,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
+from quadric.certificate import Certificate
 from quadric.errors import quoted
 from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
@@ -22,6 +23,7 @@ from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.estimators.feature_rules import by_number, rules_of
+from quadric.estimators.validation import SHARED
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
@@ -43,6 +45,8 @@ ROUNDING = 1e-9
 FAR = 1e100
 # Decision values below, with margins of 1, are zero to people
 ZERO_SCORE = 1e-12
+# What a classifier knows of the search for its surfaces
+OF_THE_SEARCH = ("certificates_", "status_", "traces_", "n_iter_")
 
 
 def is_level(scores: FloatArray) -> bool:
@@ -307,6 +311,11 @@ class FittedModel(Columns):
         return getattr(self.classifier, f"best_{name}_", getattr(self.classifier, name, None))
 
     @property
+    def shares_terms(self) -> bool:
+        """Whether several classes have one list of terms."""
+        return len(self.surfaces) > 1 and self.question("multiclass") == SHARED
+
+    @property
     def is_ruled(self) -> bool:
         """Whether rules on terms and features together leave only some supports."""
         return any(value is not None for value in rules_of(self.classifier).values())
@@ -365,21 +374,49 @@ class FittedModel(Columns):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})
 
-    def with_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> Any:
+    def with_surfaces(self, surfaces: Sequence[QuadraticSurface], certificates: Mapping[int, Certificate] | None = None) -> Any:
         """The model, without calibration, as it would be with other surfaces.
 
         Parameters
         ----------
         surfaces : sequence of QuadraticSurface
             As many as the model has, in fitted units.
+        certificates : mapping of int to Certificate, optional
+            Of surfaces that are new; the others keep theirs. Without them nothing is known of any.
+
+        Returns
+        -------
+        fitted estimator
+            SparseQuadraticSVC in the place of a cross-validation, whose scores are those of other surfaces.
+        """
+        classifier = copy.copy(getattr(self.classifier, "best_estimator_", self.classifier))
+        own = list(getattr(classifier, "certificates_", ()))
+        for name in OF_THE_SEARCH:
+            vars(classifier).pop(name, None)
+        if certificates is not None and own:
+            classifier.certificates_ = [certificates.get(i, each) for i, each in enumerate(own)]
+        classifier._set_surfaces(surfaces)
+        if isinstance(classifier, SparseSurfaceClassifier):
+            classifier._set_units(classifier._units)
+        return Pipeline([*self.steps, ("classifier", classifier)]) if self.steps else classifier
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the probabilities are those of a CalibratedModel rather than of the loss."""
+        return self.calibrators != tuple(getattr(self.classifier, "calibrators_", ()))
+
+    def with_calibration(self, model: Any) -> Any:
+        """Another model with the calibration of this one, if it has one.
+
+        Parameters
+        ----------
+        model : fitted estimator
 
         Returns
         -------
         fitted estimator
         """
-        classifier = copy.copy(self.classifier)
-        classifier._set_surfaces(surfaces)
-        return Pipeline([*self.steps, ("classifier", classifier)]) if self.steps else classifier
+        return CalibratedModel.from_parts(model, self.calibrators, self.threshold) if self.is_calibrated else model
 
     def native(self, X: Any) -> Any:
         """A Table in the form that the model itself takes; anything else as it is.
@@ -410,12 +447,12 @@ class FittedModel(Columns):
         out[missing_cells(column)] = self.blank.get(position, np.nan)
         return out
 
-    def fitted(self, X: Any) -> FloatArray:
-        """Rows in fitted units, by the model's own steps.
+    def coded(self, X: Any) -> Any:
+        """Rows as they reach the classifier, before its own caps and units.
 
         Parameters
         ----------
-        X : rows as the model takes them, or Table
+        X : Table, or rows as the model takes them
 
         Returns
         -------
@@ -426,12 +463,25 @@ class FittedModel(Columns):
             for _, step in self.steps:
                 Z = step.transform(Z)
             if not self.is_surface:
-                fitted: FloatArray = self.classifier._prepared(self.classifier._validated(Z, reset=False))
-                return fitted
+                return self.classifier._validated(Z, reset=False)
         Z = check_array(Z, dtype=np.float64, order="C")
         if Z.shape[1] != self.n_features:
             raise ValueError(f"X has {Z.shape[1]} features, but the surface has {self.n_features}")
         return Z
+
+    def fitted(self, X: Any) -> FloatArray:
+        """Rows in fitted units, by the model's own steps.
+
+        Parameters
+        ----------
+        X : Table, or rows as the model takes them
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
+        rows = self.coded(X)
+        return rows if self.is_surface else self.classifier._prepared(rows)
 
     def decision(self, X: Any) -> FloatArray:
         """The model's own decision function: (m,) for two classes, (m, n_classes) otherwise.

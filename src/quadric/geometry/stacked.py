@@ -19,6 +19,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from quadric.geometry.compensated import misfits
+from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.geometry.energy import EPS, TRUSTED, Energy, graded_factor, rounding_of_sum
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.types import FloatArray, IntArray
@@ -168,11 +169,18 @@ class StackedRows:
         curved = self._H @ x[:-1]
         return float(curved @ curved), np.append(-(curved @ self._H), 0.0)
 
-    def decrease(self, x: FloatArray) -> float:
-        """Upper bound on what F can still lose on these terms (5.5); inf where it cannot be told."""
+    def decrease(self, x: FloatArray, cuts: Cuts | None = None) -> float:
+        """Upper bound on what F can still lose on these terms (5.5), under cuts on z (12.3); inf where it cannot be told."""
         rough = self.roughly(x)
-        bound = self._left(rough)
-        return bound if bound <= SMALL * rough.value else self._left(self.at(x))
+        bound = self._left_under(rough, x, cuts)
+        return bound if bound <= SMALL * rough.value else self._left_under(self.at(x), x, cuts)
+
+    def _left_under(self, reached: Evaluation, x: FloatArray, cuts: Cuts | None) -> float:
+        if cuts is None or not len(cuts):
+            return self._left(reached)
+        inverse, _ = self._inverse
+        held = WeighedCuts.fitting(cuts.with_level(), -2.0 * reached.gradient * self.lengths, inverse / self.lengths[:, None])
+        return self._left(self._held(reached, held)) + abs(held.idle(x))
 
     def _left(self, evaluation: Evaluation) -> float:
         inverse, error = self._inverse
@@ -199,20 +207,18 @@ class StackedRows:
         """F at a surface, and a safe lower bound of its minimum (5.7)."""
         return reached.value, float(reached.value - reached.value_error - self._left(reached))
 
-    def bracket_under(self, reached: Evaluation, pull: FloatArray, slack: float) -> tuple[float, float]:
-        """The same over A z >= b, by any multipliers of these cuts (12.3).
+    def bracket_under(self, reached: Evaluation, x: FloatArray, held: WeighedCuts) -> tuple[float, float]:
+        """The same over cuts on [z, c], by any multipliers of these (12.3)."""
+        value, bound = self.bracket(self._held(reached, held))
+        return value, bound - held.idle(x)
 
-        Parameters
-        ----------
-        reached : Evaluation
-        pull : array of shape (k + 1,)
-            The multipliers' sum of the cuts.
-        slack : float
-            Multipliers times how far the cuts are from being missed.
-        """
-        pulled = replace(reached, gradient=reached.gradient + 0.5 * pull / self.lengths)
-        value, bound = self.bracket(pulled)
-        return value, bound - abs(slack)
+    def _held(self, reached: Evaluation, held: WeighedCuts) -> Evaluation:
+        """With the gradient of F - multipliers'(A x - b), which is -2 times what is given here."""
+        return replace(
+            reached,
+            gradient=reached.gradient + 0.5 * held.pull / self.lengths,
+            gradient_error=reached.gradient_error + 0.5 * held.pull_error / self.lengths,
+        )
 
     @property
     def root(self) -> FloatArray:

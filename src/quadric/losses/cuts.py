@@ -11,15 +11,14 @@ cuts so far; a support has few terms, and the cuts that bind are fewer still.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
+from scipy.linalg.lapack import dtrtri, dtrtrs
 
+from quadric.geometry.cuts import ROUNDING, Cuts
 from quadric.types import FloatArray, IntArray
 
-ROUNDING = 64.0 * float(np.finfo(float).eps)  # how far, beside its terms, a cut may be missed by rounding
 DEPENDENT = 1e-10  # distance of a cut of length one from others below which it depends on them
 ROUNDS = 20  # changes of the active cuts, for each cut and each term, after which rounding goes round in circles
 
@@ -28,42 +27,8 @@ class Infeasible(ValueError):  # noqa: N818 - an answer, not a fault
     """No coefficients on these terms meet all cuts."""
 
 
-@dataclass(frozen=True, eq=False)
-class Cuts:
-    """Conditions A z >= b on the coefficients of a support.
-
-    Attributes
-    ----------
-    A : array of shape (n_cuts, n_terms)
-        One column for each term of the support, in its order.
-    b : array of shape (n_cuts,)
-    """
-
-    A: FloatArray
-    b: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.b)
-
-    def slack(self, z: FloatArray) -> FloatArray:
-        """How far each cut is from being missed: A z - b."""
-        return self.A @ z - self.b
-
-    def pull(self, multipliers: FloatArray) -> FloatArray:
-        """A'multipliers, with a last zero for the intercept."""
-        return np.append(multipliers @ self.A, 0.0)
-
-    def with_level(self) -> Cuts:
-        """The same for [z, c]."""
-        return Cuts(np.column_stack([self.A, np.zeros(len(self.b))]), self.b)
-
-    def are_met(self, z: FloatArray) -> bool:
-        """Whether no cut is missed by more than rounding."""
-        return bool(np.all(self.slack(z) >= -ROUNDING * (np.abs(self.A) @ np.abs(z) + np.abs(self.b))))
-
-
 def newton_step(
-    root: FloatArray, gradient: FloatArray, cuts: Cuts, x: FloatArray, likely: IntArray
+    root: FloatArray, gradient: FloatArray, cuts: Cuts, x: FloatArray, likely: IntArray, size: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The step d to the minimum of gradient'd + 1/2 d'H d over A (x + d) >= b, and the multipliers of the cuts.
 
@@ -75,13 +40,20 @@ def newton_step(
     cuts : Cuts
     likely : array
         Cuts that probably bind.
+    size : array of shape (k,)
+        How large the coefficients have been on the way to x: their rounding is a share of it.
     """
     free = -(gradient @ root)
     short = cuts.b - cuts.A @ x
     N = (cuts.A @ root).T
-    doubt = ROUNDING * (np.abs(cuts.A) @ np.abs(x) + np.abs(cuts.b) + np.abs(N.T) @ np.abs(free))
+    doubt = ROUNDING * (np.abs(cuts.A) @ np.maximum(size, np.abs(x)) + np.abs(cuts.b) + np.abs(N.T) @ np.abs(free))
     v, multipliers = nearest(N, short - free @ N, doubt, likely)
     return root @ (free + v), multipliers
+
+
+def inverse_root(lower: FloatArray, scale: FloatArray) -> FloatArray:
+    """T with T T' the inverse of a matrix, given the Cholesky factor of diag(scale) matrix diag(scale)."""
+    return scale[:, None] * np.tril(dtrtri(lower, lower=1)[0]).T
 
 
 def without_noise(root: FloatArray, x: FloatArray, reach: float) -> FloatArray:
@@ -200,7 +172,8 @@ class _Faces:
             whole = -slack / distance**2 if distance > DEPENDENT else np.inf
             length = min(until, whole)
             if length == np.inf:
-                raise Infeasible("the cuts contradict each other")
+                self._excuse(entering, slack, rho, distance)
+                return
             self.weights = self.weights - length * rho
             weight += length
             if whole < np.inf:
@@ -212,6 +185,14 @@ class _Faces:
             place = int(fastest[leaving])
             self._hold(self.active[:place] + self.active[place + 1 :])
             self.weights = np.delete(self.weights, place)
+
+    def _excuse(self, cut: int, slack: float, rho: FloatArray, distance: float) -> None:
+        """A cut that those that bind contradict: by rounding it may be, which near dependence makes large."""
+        others = self.doubt[self.active] + ROUNDING * np.abs(self.r[self.active])
+        doubt = float(np.abs(rho) @ others) + distance * float(np.sqrt(self.v @ self.v)) + self.doubt[cut]
+        if -slack > 2.0 * doubt:
+            raise Infeasible("the cuts contradict each other")
+        self.doubt[cut] = 2.0 * doubt
 
     def _split(self, cut: int) -> tuple[FloatArray, float]:
         """A cut as a combination of those that bind, and its distance from them."""

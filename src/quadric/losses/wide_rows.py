@@ -7,17 +7,20 @@ one product X' diag(.) X gives R'(y alpha) for all terms, and with G a lower bou
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
+from quadric.geometry.cuts import Cuts
 from quadric.losses import loss_named
 from quadric.losses.base import (
     IMPROVEMENT,
     Explorer,
     Found,
     Loss,
+    RuledSolution,
     SparseProblem,
     Step,
     StepSolution,
@@ -31,6 +34,8 @@ from quadric.losses.rows import RowsProblem
 from quadric.losses.supports import Moves
 from quadric.losses.working_set import MOST_ENTRANTS, WorkingSetExplorer
 from quadric.types import FloatArray, IntArray
+
+AnySolution = TypeVar("AnySolution", bound=StepSolution)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,13 +135,24 @@ class WideRowsStep(Step):
         self.problem = problem
 
     def refit(self, support: IntArray) -> StepSolution:
-        solution = self.problem.among(support).step().refit(np.arange(len(support)))
-        z = np.zeros(self.problem.n_terms)
-        z[support] = solution.z
-        return StepSolution(z, solution.c, solution.value, solution.residual)
+        return self._embedded(support, self._on(support).refit(np.arange(len(support))))
+
+    def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
+        return self._embedded(support, self._on(support).refit_under(np.arange(len(support)), cuts))
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        return self.problem.among(support).step().bracket(np.arange(len(support)))
+        return self._on(support).bracket(np.arange(len(support)))
+
+    def bracket_under(self, support: IntArray, cuts: Cuts) -> tuple[float, float]:
+        return self._on(support).bracket_under(np.arange(len(support)), cuts)
+
+    def _on(self, support: IntArray) -> Step:
+        return self.problem.among(support).step()
+
+    def _embedded(self, support: IntArray, solution: AnySolution) -> AnySolution:
+        z = np.zeros(self.problem.n_terms)
+        z[support] = solution.z
+        return replace(solution, z=z)
 
 
 class WideRowsExplorer(WorkingSetExplorer):

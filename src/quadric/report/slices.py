@@ -9,8 +9,8 @@ import numpy as np
 
 from quadric.report.subject import Subject
 from quadric.report.values import Parts, SurfaceSummary
+from quadric.tables.inputs import cell_text
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.explaining import cell_text
 
 MOST_SLICES = 4
 GRID = 41

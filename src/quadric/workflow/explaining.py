@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property, partial
 from typing import Any, Literal
 
@@ -21,7 +20,7 @@ from quadric.progress import counted
 from quadric.tables import Table
 from quadric.tables.coded import complete
 from quadric.tables.dates import date_text, dates_after
-from quadric.tables.table import is_missing, number_text
+from quadric.tables.inputs import cell_text
 from quadric.types import FloatArray
 from quadric.workflow.advice import Moves, allowed_moves, one_way, read_moves
 from quadric.workflow.scoring import Scores, TableModel
@@ -295,20 +294,6 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
     if unknown:
         raise ParameterError(unknown_names(dict.fromkeys(unknown), fitted.input_names, "the model"), frozen=None)
     read_moves(options.actionable, fitted.input_names)
-
-
-def cell_text(value: Any) -> str:
-    """A cell of a table as a person writes it.
-
-    Parameters
-    ----------
-    value : str, number, date or missing value
-    """
-    if is_missing(value):
-        return "missing"
-    if isinstance(value, datetime):
-        return date_text(value)
-    return number_text(float(f"{value:.6g}")) if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)

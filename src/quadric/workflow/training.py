@@ -24,20 +24,28 @@ from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.model import FAR
+from quadric.geometry.terms import term_names
+from quadric.labels import positions_in
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
+from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.tables import Table
-from quadric.tables.parts import TableParts
+from quadric.tables.coded import TableSource
+from quadric.tables.parts import TableParts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
+from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
+from quadric.workflow.prices import RulePrices, priced
+from quadric.workflow.rule_words import TERMS, listed_rules
 from quadric.workflow.scorers import scorer_for
+from quadric.workflow.scoring import TableModel
 
 # Rows times terms from which processes of their own pay for the folds
 PARALLEL_FROM = 50_000_000
@@ -63,6 +71,8 @@ class Trained:
         How many would get it from the surface alone, without calibration and cut-off.
     cross_validation : CrossValidated or None
         How good the model is on rows left out; None without cross-validation.
+    reference : Reference or None
+        What new rows are compared with later; None before it is known.
     """
 
     model: Any
@@ -74,6 +84,7 @@ class Trained:
     labelled: tuple[int, ...]
     by_surface: tuple[int, ...]
     cross_validation: CrossValidated | None
+    reference: Reference | None = None
 
     @cached_property
     def view(self) -> FittedModel:
@@ -116,6 +127,28 @@ class Trained:
         curve = self.view.probability
         return curve is not None and bool(np.ptp(curve(np.array([-FAR, 0.0, FAR]))) == 0.0)
 
+    def with_model(self, model: Any) -> Trained:
+        """The same with another model for the same coded rows; nothing is known of it on rows left out.
+
+        Parameters
+        ----------
+        model : Pipeline of coding and classifier, or CalibratedModel of it
+
+        Returns
+        -------
+        Trained
+        """
+        view, data = fitted_model(model), self.data
+        codes, _ = view.decided(view.classifier.decision_function(data.X))
+        alone = positions_in(view.classes, view.classifier.predict(data.X))
+        labelled, by_surface = (tuple(np.bincount(each, minlength=len(view.classes)).tolist()) for each in (codes, alone))
+        figures: dict[str, Any] = {
+            "accuracy": float(np.mean(codes == data.codes)),
+            "labelled": labelled,
+            "by_surface": by_surface,
+        }
+        return replace(self, model=model, search=None, cross_validation=None, **figures)
+
     def saved(self, **metadata: Any) -> SavedModel:
         """The model with its names, origin and history, for ``save_model``.
 
@@ -138,6 +171,7 @@ class Trained:
             "labelled": list(self.labelled),
             "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
+            "reference": self.reference and self.reference.recorded(),
         }
         origin = DataOrigin(self.data.n_rows, self.data.sha256)
         return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
@@ -179,7 +213,7 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     with part(0.0, 0.2):
         rows = survey(table, target, options)
     with part(0.2, 1.0):
-        return train_surveyed(rows, options, deadline=deadline, verbose=verbose)
+        return with_reference(train_surveyed(rows, options, deadline=deadline, verbose=verbose), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +289,7 @@ def train_surveyed(rows: Survey, options: TrainingOptions, *, deadline: float | 
     Trained
     """
     data, surveyed = rows.data, rows.stream
-    options = replace(options, date_forms=data.date_forms)
+    options = replace(options, forms=data.forms)
     model = _new_search(data, options) if options.crosses else new_classifier(data, options)
     if data.groups is not None:
         _check_groups(data.groups, options)
@@ -306,6 +340,25 @@ def _completed(
         by_surface=tuple(labels.by_surface.tolist()),
         cross_validation=None if search is None else _cross_validated(search, model, data, options),
     )
+
+
+def with_reference(trained: Trained, rows: Survey) -> Trained:
+    """The same fit with distributions of the rows that it was fitted to, or of a random sample of them.
+
+    Parameters
+    ----------
+    trained : Trained
+    rows : Survey
+
+    Returns
+    -------
+    Trained
+    """
+    source, ids = rows.stream.stream.source, rows.stream.sample.ids
+    assert isinstance(source, TableSource)
+    names = sorted(trained.view.needed) or trained.view.input_names[:1]
+    drawn = ids[drawn_rows(ids, sample_size(len(names)), trained.options.seed)]
+    return replace(trained, reference=Reference.of(TableModel(trained.saved()), gathered(source.parts, drawn - 1, names)))
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:
@@ -380,6 +433,36 @@ def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedDat
     tests = [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
     found = cross_validated(search, options.scoring, data.codes, tests, fitted_model(model).decided)
     return replace(found, plain=plain_logistic(data.X, data.codes, tests))
+
+
+@scales_as_prepared()
+def price_rules(trained: Trained) -> RulePrices:
+    """What each rule of a fitted model costs, on the rows and folds that it was chosen on; ValueError if it has none.
+
+    Parameters
+    ----------
+    trained : Trained
+        Where the table was read in passes, its random sample serves.
+
+    Returns
+    -------
+    RulePrices
+    """
+    own, data = trained.classifier, trained.data
+    method = "best" if own.method == "exact" else own.method
+    options = replace(trained.options, k=own.k, C=own.C, loss=own.loss, terms=own.terms, method=method)
+    search = _new_search(data, options).set_params(**_in_memory(data, options, 0))
+    free = {"include": None, "exclude": [term for term in data.limits.exclude if term not in data.limits.requested] or None}
+    changes = {
+        words: {name: free.get(name) for name in change} | {"terms": trained.options.terms}
+        for words, change in listed_rules(options, TERMS).items()
+    }
+
+    def fit(search: SparseQuadraticSVCCV) -> SparseQuadraticSVCCV:
+        return search._fit_coded(data.X, data.y, data.groups, data.coding)
+
+    labels = data.class_names if len(data.class_names) > 2 else ()
+    return priced(search, fit, changes, term_names(data.feature_names), labels, options.scoring)
 
 
 @scales_as_prepared()
@@ -566,7 +649,7 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
     grid = (len(options.Cs or DEFAULT_CS), len(options.ks or (*DEFAULT_KS, *DEFAULT_LINEAR_KS)))
-    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, len(data.X) // min(options.folds, 5))
+    return Extent(data.X.shape, len(data.class_names), len(data.limits.left_out), grid, len(data.X) // min(options.folds, 5))
 
 
 @scales_as_prepared()

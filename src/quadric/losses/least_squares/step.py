@@ -21,12 +21,13 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
+from scipy.linalg.lapack import dpotrf, dpotrs
 
+from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.geometry.energy import Energy
 from quadric.geometry.terms import to_matrix, to_vector
 from quadric.losses.base import NoBound, RuledSolution, Step, StepSolution
-from quadric.losses.cuts import Cuts, newton_step, without_noise
+from quadric.losses.cuts import inverse_root, newton_step, without_noise
 from quadric.losses.least_squares.curvature import WideCurvature
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.types import FloatArray, IntArray
@@ -71,9 +72,10 @@ class RefittingStep(Step):
         problem, z = self.problem, free.z.copy()
         M, q = problem.curvature.block(support), problem.q[support]
         factor = UnitFactor(M)
-        root, multipliers = factor.root, np.zeros(len(cuts))
+        root, multipliers, size = factor.root, np.zeros(len(cuts)), np.abs(z[support])
         for _ in range(POLISHING):
-            move, multipliers = newton_step(root, M @ z[support] - q, cuts, z[support], np.flatnonzero(multipliers))
+            slope, likely = M @ z[support] - q, np.flatnonzero(multipliers)
+            move, multipliers = newton_step(root, slope, cuts, z[support], likely, size)
             z[support] += move
         z[support] = without_noise(root, z[support], float(np.sqrt(q @ free.z[support])))
         value = problem.objective(z, problem.intercept(z))
@@ -88,17 +90,17 @@ class RefittingStep(Step):
         """The same with gradients from the rows, from where the sums have led; their factor only says how long steps are."""
         stacked = self.problem.stacked(support)
         x, with_level = self._with_intercept(support, z[support]), cuts.with_level()
-        best, width = (x, np.inf, multipliers), np.inf
+        best, width, size = (x, np.inf, multipliers), np.inf, np.abs(x)
         for attempt in range(ROW_STEPS):
             reached = stacked.roughly(x) if attempt < PLAIN_STEPS else stacked.at(x)
-            value, bound = stacked.bracket_under(reached, cuts.pull(multipliers), float(multipliers @ cuts.slack(x[:-1])))
+            value, bound = stacked.bracket_under(reached, x, WeighedCuts(with_level, multipliers))
             if value - bound < width:
                 best, width = (x, value, multipliers), value - bound
             if width <= ACCURATE / 10.0 * value:
                 break
             # F is ||A x - t||^2, whose curvature is twice that of the factor
             root, slope = stacked.root / np.sqrt(2.0), -2.0 * reached.gradient * stacked.lengths
-            move, multipliers = newton_step(root, slope, with_level, x, np.flatnonzero(multipliers))
+            move, multipliers = newton_step(root, slope, with_level, x, np.flatnonzero(multipliers), size)
             x = x + move
         x, value, multipliers = best
         z[support] = x[:-1]
@@ -114,15 +116,32 @@ class RefittingStep(Step):
         return gamma * float(reach**2)
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        problem, samples, z = self.problem, self.problem.samples, np.zeros(self.problem.n_terms)
-        if samples is not None and len(samples.target) * len(support) ** 2 > MOST_WORK:
-            raise NoBound("there are too many rows to be asked")
+        problem, z = self.problem, np.zeros(self.problem.n_terms)
+        self._refuse_many_rows(support)
         factor = UnitFactor(problem.curvature.block(support))
         z[support] = factor.solve(problem.q[support])
-        if samples is not None:
+        if problem.samples is not None:
             return problem.stacked(support).refitted_near(self._with_intercept(support, z[support]))[1]
-        # the minimum as the sums have it, with room for their rounding on both sides
-        value, error = problem.objective(z, problem.intercept(z)), self._rounding(support, z[support], factor)
+        return self._by_sums(support, z, factor)
+
+    def bracket_under(self, support: IntArray, cuts: Cuts) -> tuple[float, float]:
+        problem = self.problem
+        self._refuse_many_rows(support)
+        solution = self.refit_under(support, cuts)
+        if problem.samples is None:
+            return self._by_sums(support, solution.z, UnitFactor(problem.curvature.block(support)))
+        stacked, x = problem.stacked(support), np.append(solution.z[support], solution.c)
+        value, bound = stacked.bracket_under(stacked.at(x), x, WeighedCuts(cuts.with_level(), solution.multipliers))
+        return value, min(value, bound)  # a cut that is missed by rounding has let the value sink
+
+    def _refuse_many_rows(self, support: IntArray) -> None:
+        samples = self.problem.samples
+        if samples is not None and len(samples.target) * len(support) ** 2 > MOST_WORK:
+            raise NoBound("there are too many rows to be asked")
+
+    def _by_sums(self, support: IntArray, z: FloatArray, factor: UnitFactor) -> tuple[float, float]:
+        """The minimum, reached at z, as the sums have it, with room for their rounding on both sides."""
+        value, error = self.problem.objective(z, self.problem.intercept(z)), self._rounding(support, z[support], factor)
         if not np.isfinite(error):
             raise NoBound("the sums have lost the digits that a bound would need")
         return value, value - 2.0 * error
@@ -183,7 +202,7 @@ class UnitFactor:
         if self._least_norm is not None:
             e, V = eigh(self._matrix, driver="evd", check_finite=False)
             return self.scale[:, None] * (V / np.sqrt(np.maximum(e, SINGULAR_LIFT)))
-        return self.scale[:, None] * np.tril(dtrtri(self._factor, lower=1)[0]).T
+        return inverse_root(self._factor, self.scale)
 
     @cached_property
     def amplification(self) -> float:

@@ -9,12 +9,15 @@ many terms it is nearly all of the work.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs
 
+from quadric.geometry.cuts import Cuts
 from quadric.geometry.lifting import row_chunks
+from quadric.losses.cuts import inverse_root, newton_step, without_noise
 from quadric.losses.smooth.formulas import SmoothLoss
 from quadric.types import FloatArray
 
@@ -96,6 +99,15 @@ class Factor:
 
     def solve(self, rhs: FloatArray) -> FloatArray:
         return dpotrs(self.lower, rhs * self.scale, lower=1)[0] * self.scale
+
+    @cached_property
+    def root(self) -> FloatArray:
+        """T with T T' the inverse."""
+        return inverse_root(self.lower, self.scale)
+
+    def length(self, w: FloatArray) -> float:
+        """In coordinates in which the curvature is the identity."""
+        return float(np.linalg.norm((w / self.scale) @ np.tril(self.lower)))
 
 
 class Newton:
@@ -187,3 +199,41 @@ class Newton:
                 return True
             length *= 0.5
         return False
+
+
+class NewtonUnder(Newton):
+    """The same over A z >= b of cuts: each step goes to the minimum of the quadratic around a point that meets them.
+
+    Parameters
+    ----------
+    qp : SmoothQP
+    w : array of shape (p + 1,)
+        Near the minimum; it need not meet the cuts.
+    cuts : Cuts
+
+    Attributes
+    ----------
+    multipliers : array of shape (n_cuts,)
+    """
+
+    def __init__(self, qp: SmoothQP, w: FloatArray, cuts: Cuts) -> None:
+        super().__init__(qp, w)
+        self._cuts, self.multipliers, self._size = cuts.with_level(), np.zeros(len(cuts)), np.abs(w)
+        self._aim(np.inf)
+        self._jump(w + self._step)  # into the cuts, whatever that costs: no later step leaves them
+
+    def run(self, effort: tuple[float, float]) -> Self:
+        super().run(effort)
+        assert self._factor is not None
+        self._jump(without_noise(self._factor.root, self.w, self._factor.length(self.w)))
+        self.alpha, self.decrement = self.qp.weight * self.qp.loss.slope(self._margins), abs(self.decrement)
+        return self
+
+    def _jump(self, w: FloatArray) -> None:
+        self.w, self._margins, self._quadratic = w, self.qp.margins(w), self.qp.quadratic(w)
+        self.value = self._quadratic + self.qp.losses(self._margins)
+
+    def _solve(self, factor: Factor) -> None:
+        likely = np.flatnonzero(self.multipliers)
+        self._step, self.multipliers = newton_step(factor.root, self._gradient, self._cuts, self.w, likely, self._size)
+        self.decrement = -float(self._gradient @ self._step)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from quadric.losses.base import StepSolution
+from quadric.geometry.cuts import Cuts
+from quadric.losses.base import RuledSolution, StepSolution
 from quadric.losses.dual import DualStep
-from quadric.losses.smooth.newton import ON_ALL_TERMS, ON_FEW_TERMS, Newton, SmoothQP
+from quadric.losses.smooth.newton import ON_ALL_TERMS, ON_FEW_TERMS, Newton, NewtonUnder, SmoothQP
 from quadric.losses.smooth.problem import SmoothProblem
 from quadric.types import FloatArray, IntArray
 
@@ -25,9 +26,21 @@ class SmoothStep(DualStep):
         self._spread: FloatArray | None = None
 
     def refit(self, support: IntArray) -> StepSolution:
+        qp, columns = self._on(support)
+        return self._spread_out(columns, Newton(qp, self._start(qp, self._w[columns])).run(ON_FEW_TERMS))
+
+    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:
+        qp, columns = self._on(support)
+        solution = NewtonUnder(qp, self._start(qp, self._w[columns]), cuts).run(ON_FEW_TERMS)
+        return RuledSolution.of(self._spread_out(columns, solution), solution.multipliers)
+
+    def _on(self, support: IntArray) -> tuple[SmoothQP, IntArray]:
+        """The problem of a refit, and its rows of A'."""
         columns = np.append(support, self.problem.n_terms)
-        qp = self._qp(self._rows[columns], self.problem.G[support[:, None], support], np.zeros(len(columns)), 0.0)
-        solution = Newton(qp, self._start(qp, self._w[columns])).run(ON_FEW_TERMS)
+        G = self.problem.G[support[:, None], support]
+        return self._qp(self._rows[columns], G, np.zeros(len(columns)), 0.0), columns
+
+    def _spread_out(self, columns: IntArray, solution: Newton) -> StepSolution:
         w = np.zeros(self.problem.n_terms + 1)
         w[columns] = solution.w
         return self._remembered(w, solution)

@@ -13,7 +13,17 @@ import typer
 
 import quadric
 from quadric.cli.console import UsageError, as_usage, check_free, flag
-from quadric.cli.inputs import check_there, class_weights, column_prices, column_sets, column_signs, integers, number_or_word, numbers, term_limits
+from quadric.cli.inputs import (
+    check_there,
+    class_weights,
+    column_prices,
+    column_sets,
+    column_signs,
+    integers,
+    number_or_word,
+    numbers,
+    term_limits,
+)
 from quadric.workflow.options import TrainingOptions, choices
 
 DataFile: TypeAlias = Annotated[

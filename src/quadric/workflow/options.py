@@ -186,7 +186,9 @@ class TrainingOptions:
         }
         for name in ("monotonic_cst", "coef_bounds"):
             if not isinstance(getattr(self, name), Mapping | None):
-                raise OptionError(f"{name} must be rules by the names of columns, got {quoted(getattr(self, name))}", **{name: None})
+                raise OptionError(
+                    f"{name} must be rules by the names of columns, got {quoted(getattr(self, name))}", **{name: None}
+                )
         hints = get_type_hints(type(self))
         for name, wanted in rules.items():
             value = getattr(self, name)

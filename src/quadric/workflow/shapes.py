@@ -47,18 +47,18 @@ class ShapeReader:
         limits : SupportLimits
             What rules on terms leave.
         groups : sequence of sequences of int
-            Features that are made from one column.
+            Features of each column.
         """
         slopes = self._by_class("monotonic_cst", self._feature)
         bounds = self._by_class("coef_bounds", lambda name: self.expanded([name]))
         if slopes is None and bounds is None:
             return {}
         names = [feature.name for feature in self.encoder.features_]
-        owner = SimpleNamespace(monotonic_cst=slopes, coef_bounds=bounds, feature_groups=groups)
+        owner = SimpleNamespace(monotonic_cst=slopes, coef_bounds=bounds, feature_groups=None)
         demands = shape_demands(owner, names, len(names), np.array(self.class_names), limits)
         if demands is None:
             return {}
-        found = {
+        found: dict[str, dict[int, Any]] = {
             "monotonic_cst": {surface: {rule.feature: rule.sign for rule in own} for surface, own in demands.slopes.items()},
             "coef_bounds": {surface: {each.term: _pair(each) for each in own} for surface, own in demands.bounds.items()},
         }
@@ -68,7 +68,8 @@ class ShapeReader:
             for name, own in found.items()
             if own
         }
-        return parameters | ({"feature_groups": groups} if "monotonic_cst" in parameters else {})
+        own_groups = [members for members in groups if len(members) > 1]
+        return parameters | ({"feature_groups": own_groups} if "monotonic_cst" in parameters else {})
 
     def _by_class(self, parameter: str, read: Callable[[str], list[str]]) -> dict[str, Any] | None:
         """The rules by names of features or terms, and by class where any rule names one."""
@@ -91,7 +92,7 @@ class ShapeReader:
                 without = next(iter(found[None]))
                 raise OptionError(f"the rule on {quoted(without)} names no class, and others do", **{parameter: None})
             found.setdefault(self.class_names[1], {}).update(found.pop(None))
-        return dict(found)
+        return {str(name): own for name, own in found.items()}
 
     def _split(self, text: str) -> tuple[str | None, str]:
         """The class before a name, if there is one."""
@@ -112,7 +113,7 @@ class ShapeReader:
         levels = [feature.name for feature in features if feature.kind == "level"]
         if levels and name not in {feature.name for feature in features}:
             raise OptionError(
-                f"the column {quoted(name)} holds texts, which have no order: name one of its levels, such as {quoted(levels[0])}",
+                f"the column {quoted(name)} holds texts, which have no order: name a level of it, such as {quoted(levels[0])}",
                 monotonic_cst=None,
             )
         return [name]

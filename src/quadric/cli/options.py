@@ -13,17 +13,7 @@ import typer
 
 import quadric
 from quadric.cli.console import UsageError, as_usage, check_free, flag
-from quadric.cli.inputs import (
-    check_there,
-    class_weights,
-    column_prices,
-    column_sets,
-    column_signs,
-    integers,
-    number_or_word,
-    numbers,
-    term_limits,
-)
+from quadric.cli.inputs import check_there, class_weights, column_prices, column_sets, integers, number_or_word, numbers
 from quadric.workflow.options import TrainingOptions, choices
 
 DataFile: TypeAlias = Annotated[
@@ -249,20 +239,6 @@ FLAGS = {
         column_prices,
     ),
     "max_cost": Flag("Largest sum of the prices of the columns in the terms of one surface."),
-    "monotonic_cst": Flag(
-        "Column along which the score never falls (+) or never rises (-), proved for every row; or a level of a text column, "
-        "such as sex=male. The score is that of --positive; of more than two classes, name one: bad:income:-. Repeatable.",
-        "COLUMN:+|-",
-        list[str] | None,
-        column_signs,
-    ),
-    "coef_bounds": Flag(
-        "Limits of the coefficient of a term, in the units in which terms are counted; nothing for no limit: 'age*debt:0:' is "
-        "not negative. Repeatable.",
-        "TERM:LOW:HIGH",
-        list[str] | None,
-        term_limits,
-    ),
     "frozen": _several("Column that changes advised by quadric explain must leave alone. Repeatable.", "COLUMN"),
     "actionable": _several(ACTIONABLE, "COLUMN:up|down|step"),
     "seed": Flag("Seed of folds and search: same seed, same result."),
@@ -277,7 +253,7 @@ FLAGS = {
 # Groups of the options in help texts
 PANELS = {
     "Model": "k C loss terms method standardize clip class_weight include exclude",
-    "Rules": "monotonic_cst coef_bounds interaction_cst hierarchy max_features feature_cost max_cost",
+    "Rules": "interaction_cst hierarchy max_features feature_cost max_cost",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
     "Classes and probabilities": "positive favourable calibrate cutoff frozen actionable",

@@ -34,7 +34,6 @@ from quadric.workflow.checking import TableCheck, looked_at, settled
 from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
-from quadric.workflow.shapes import ShapeReader
 
 # Characters of a class name up to which it is also the label of the classifier
 WIDEST_LABEL = 64
@@ -243,7 +242,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         codes=np.arange(len(names)),
         labels=labels,
         class_names=names,
-        limits=_term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options, names, labels),
+        limits=_term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options),
         missing=learned.missing,
         n_dropped=learned.n_dropped,
         sha256=parts.digest(),
@@ -396,13 +395,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
         raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
 
 
-def _term_limits(
-    encoder: TableEncoder,
-    redundant: Sequence[tuple[int, int]],
-    options: TrainingOptions,
-    class_names: tuple[str, ...],
-    labels: np.ndarray,
-) -> TermLimits:
+def _term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:
     """What the options demand, and the redundant terms unless they are demanded."""
     names = [feature.name for feature in encoder.features_]
     n = len(names)
@@ -412,10 +405,6 @@ def _term_limits(
         rules = _rules(encoder, options)
         demanded = support_limits(wanted, unwanted, names, n, k, rules=rules)
         requested = support_limits(wanted, unwanted, names, n, k).exclude.tolist()
-        reader = ShapeReader(encoder, class_names, options, partial(_expanded, encoder))
-        rules |= reader.parameters(labels, demanded, _columns(encoder))
-    except OptionError:
-        raise
     except ValueError as error:
         raise OptionError(str(error)) from None
     include = demanded.include.tolist()
@@ -429,7 +418,9 @@ def _term_limits(
 def _rules(encoder: TableEncoder, options: TrainingOptions) -> dict[str, Any]:
     """The rules on terms and columns as rules on features, those of one column being a group."""
     rules = by_number({name: getattr(options, name, None) for name in RULES}, encoder.input_names_)
-    features = _columns(encoder)
+    features: list[list[int]] = [[] for _ in encoder.input_names_]
+    for number, feature in enumerate(encoder.features_):
+        features[feature.input].append(number)
     if isinstance(sets := rules["interaction_cst"], list):
         rules["interaction_cst"] = [[number for column in members for number in features[column]] for members in sets]
     if (prices := rules["feature_cost"]) is not None:
@@ -437,14 +428,6 @@ def _rules(encoder: TableEncoder, options: TrainingOptions) -> dict[str, Any]:
     if any(rules[name] is not None for name in BUDGETS):
         rules["feature_groups"] = [members for members in features if len(members) > 1]
     return {name: value for name, value in rules.items() if value is not None}
-
-
-def _columns(encoder: TableEncoder) -> list[list[int]]:
-    """The features of each column."""
-    features: list[list[int]] = [[] for _ in encoder.input_names_]
-    for number, feature in enumerate(encoder.features_):
-        features[feature.input].append(number)
-    return features
 
 
 def _expanded(encoder: TableEncoder, terms: Iterable[str]) -> list[str]:

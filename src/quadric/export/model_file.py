@@ -37,6 +37,7 @@ import numpy as np
 
 from quadric.certificate import Certificate
 from quadric.estimators.calibration import CalibratedModel
+from quadric.estimators.shape_rules import SHAPES
 from quadric.export._checks import MAX_BYTES, ModelFileError, parse
 from quadric.export._probes import accepts, probe_rows, probed_scores
 from quadric.export._reading import read_document
@@ -286,4 +287,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         if isinstance(weights := getattr(classifier, "class_weight", None), Mapping):
             labels = dict(zip(numbers, classifier.classes_.tolist(), strict=True))
             classifier.class_weight = {labels[number]: weight for number, weight in weights.items()}
+        texts = dict(zip(map(str, numbers), saved.class_names, strict=True))
+        for name in SHAPES:  # rules by class go by the names of the classes, too
+            if (rules := getattr(classifier, name, None)) and all(isinstance(own, Mapping) for own in rules.values()):
+                setattr(classifier, name, {texts[str(label)]: own for label, own in rules.items()})
     return saved.model

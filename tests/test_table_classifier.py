@@ -297,7 +297,7 @@ def test_dates_are_read_as_in_files(form, tmp_path):
         fitted = TableClassifier(**QUICK).fit(frame.drop(columns="risk"), frame["risk"])
     assert fitted.equation() == equation(read_model(model))
     assert "since" in fitted.equation()
-    assert fitted.trained_.options.date_forms == {"since": form}
+    assert fitted.trained_.options.forms == {"since": form}
     few = frame.drop(columns="risk")[frame["since"].str.contains("0[1-9][./]0[1-9]")].head(3)  # ambiguous on their own
     assert_allclose(fitted.decision_function(few), fitted.decision_function(frame.drop(columns="risk"))[few.index])
     dated = few.assign(since=pd.to_datetime(few["since"], format=FORMS[form]))

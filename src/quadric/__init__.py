@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric.near_ties import NearTies, alternatives
     from quadric.search.path import QuadraticPath
     from quadric.table_classifier import TableClassifier
+    from quadric.workflow.prices import rule_prices
 
 __version__ = "0.1.0.dev0"
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "fit_batches",
     "load_model",
     "moments",
+    "rule_prices",
     "save_model",
     "sparse_quadratic_path",
 ]
@@ -53,6 +55,7 @@ _HOMES = {
     "search.path": "QuadraticPath",
     "batches": "Moments fit_batches moments",
     "table_classifier": "TableClassifier",
+    "workflow.prices": "rule_prices",
 }
 _ROOMS = "baselines credit datasets distributed explain export report tables workflow"
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

@@ -89,6 +89,36 @@ def test_fit_certify_and_predict_on_dask(run, folder, address):
     assert numbered["score"].to_pylist() == written["score"].to_pylist()
 
 
+def test_the_same_look_at_a_table_and_at_new_rows(run, folder, address):
+    dask = ["--engine", "dask", "--scheduler", address]
+    columns = credit_columns(300)
+    price = [f"{1000 + 37 * row:,}" for row in range(300)]
+    table = pa.table(columns | {"id": [f"c{row}" for row in range(300)], "price": price})
+    (folder / "raw").mkdir()
+    for number in range(3):
+        parquet.write_table(table.slice(100 * number, 100), folder / "raw" / f"{number}.parquet")
+    given = [each for each in GIVEN if each not in ("--ignore", "label")]
+    one, two = folder / "one.json", folder / "two.json"
+    here = run("fit", folder / "raw", *given, "--output", two)
+    there = run("fit", folder / "raw", *given, *dask, "--output", one)
+    for result in (here, there):
+        assert result.code == 0
+        assert any("left out: column 'id'" in line for line in result.errors)
+        assert any("'price' is read as numbers written like '1,234.5'" in line for line in result.errors)
+    np.testing.assert_allclose(_surface(one), _surface(two), rtol=1e-9)
+    new = table.slice(0, 50).to_pydict()
+    new["age"][:3] = [None] * 3
+    parquet.write_table(pa.table(new), folder / "new.parquet")
+    expected = json.loads(run("predict", two, folder / "new.parquet", "--json").out)
+    into = ["--output", folder / "scores"]
+    told = run("predict", one, folder / "new.parquet", *dask, *into, "--json")
+    assert "3 rows with missing values in age" in expected["remarks"][0]
+    assert json.loads(told.out)["remarks"] == expected["remarks"]
+    assert json.loads(told.out)["labels"] == expected["labels"]
+    refused = run("predict", one, folder / "new.parquet", *dask, *into, "--strict", "--force")
+    assert (refused.code, refused.errors[-1]) == (2, "quadric: --strict: 3 rows with missing values in age")
+
+
 def _surface(path):
     (surface,) = json.loads(path.read_text())["surfaces"]
     return [surface["c"], *(coefficient for *_, coefficient in surface["terms"])]

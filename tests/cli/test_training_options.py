@@ -17,7 +17,7 @@ from quadric.errors import ParameterError
 from quadric.workflow import TrainingOptions
 
 NAMES = [
-    field.name for field in fields(TrainingOptions) if field.name not in ("missing_texts", "date_forms")
+    field.name for field in fields(TrainingOptions) if field.name not in ("missing_texts", "forms")
 ]  # which reading the table decides
 
 

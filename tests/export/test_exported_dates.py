@@ -19,7 +19,6 @@ from quadric.export import SavedModel, scoring_model, to_excel, to_sql
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import Table, TableEncoder
 from quadric.tables.dates import FORMS, TEXT_FORMS
-from quadric.tables.forms import with_forms
 
 ORIGIN = "2019-03-01"
 TEXTS = [
@@ -32,11 +31,10 @@ TEXTS = [
 
 
 def model_of(form):
-    """A model whose score is the number of days, in a file that records the form of the dates."""
-    encoder = TableEncoder(dates=["s"]).fit({"s": [ORIGIN, "2020-01-01", "2021-01-01"]})
+    """A model whose score is the number of days, and which knows the form of the dates."""
+    encoder = TableEncoder(dates=["s"], forms=form and {"s": form}).fit({"s": [ORIGIN, "2020-01-01", "2021-01-01"]})
     model = fitted_classifier([QuadraticSurface(np.zeros((1, 1)), [1.0], 0.0)], ["no", "yes"])
-    metadata = {"training": {"options": {"date_forms": {"s": form, "another": "no form"}}}}
-    return SavedModel(Pipeline([("coding", encoder), ("classifier", model)]), metadata=metadata)
+    return SavedModel(Pipeline([("coding", encoder), ("classifier", model)]))
 
 
 def table_of(texts):
@@ -45,7 +43,7 @@ def table_of(texts):
 
 def predicted(form, values):
     """What ``quadric predict`` makes of each value; None where it refuses it."""
-    return [_score(model_of(form).model, with_forms(table_of([value]), {"s": form})) for value in values]
+    return [_score(model_of(form).model, table_of([value])) for value in values]
 
 
 def _score(model, table):

@@ -12,6 +12,7 @@ from export.test_cells import case  # noqa: F401
 from export.test_cutoffs import made
 from export.test_exported_caps import model as capped_model  # noqa: F401
 from export.test_exported_caps import rows as rows_around_caps
+from export.test_exported_numbers import WRITTEN, model_of, written_rows
 from export.test_sql import column, matrix, two_columns  # noqa: F401
 from helpers.clusters import spark_session
 from helpers.random_models import allowed_error, fitted_classifier, random_model, rows_of, scores_of
@@ -278,3 +279,11 @@ def test_names_that_differ_in_case_only_are_refused():
     surface = QuadraticSurface(np.zeros((2, 2)), [1.0, 1.0], 0.0)
     with pytest.raises(ValueError, match="'age' and 'AGE' are one and the same"):
         spark_columns(Pipeline([("coding", encoder), ("classifier", fitted_classifier([surface], [0, 1]))]))
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+def test_numbers_in_the_form_of_the_model(form, spark):
+    table, values = written_rows(form)
+    frame = spark.createDataFrame([(text,) for text in table["s"].tolist()], "s string").coalesce(1)
+    (score,) = spark_columns(model_of(form))[0]
+    assert [row[0] for row in frame.selectExpr(score).collect()] == values

@@ -1,15 +1,18 @@
 """Refits under cuts: conditions of optimality, checked from X and y alone, on random problems of every kind of difficulty."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from helpers import convex_solver, make_problem, random_samples
 from quadric.geometry import products
 from quadric.geometry.cuts import Cuts, WeighedCuts
+from quadric.losses.base import NoBound
 from quadric.losses.cuts import Infeasible
 from quadric.losses.dual import DualStep, feasible, safe_dual
 
-LOSSES = ["least_squares", "logistic"]
+LOSSES = ["least_squares", "logistic", "hinge"]
 
 
 def random_cuts(rng, k):
@@ -133,3 +136,33 @@ def test_too_many_terms_for_a_matrix_of_all_pairs(loss, monkeypatch):
     assert problem.step().bracket_under(support, cuts) == pytest.approx(expected, rel=1e-9)
     solution = problem.step().refit_under(support, cuts)
     assert problem.objective(solution.z, solution.c) == pytest.approx(solution.value, rel=1e-10)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_answers_do_not_depend_on_those_before(loss):
+    X, y, C, support, cuts = case(5)
+    problem, loose = make_problem(loss, X, y, C=C), Cuts(cuts.A, cuts.b - 1e9)
+    fewer = support[:-1], Cuts(loose.A[:, :-1], loose.b)
+    step = problem.step()
+    for terms, conditions in [(support, cuts), (support, loose), fewer, (support, cuts), (support, loose)]:
+        value, least = step.bracket_under(terms, conditions)
+        assert value == pytest.approx(problem.step().refit_under(terms, conditions).value, rel=1e-9)
+        assert least == pytest.approx(value, rel=1e-8)
+
+
+@pytest.mark.parametrize("shift", [0.0, 100.0, 1e5])
+def test_sums_are_enough_for_least_squares(shift):
+    """And where they have lost digits, the answer says so."""
+    for seed in range(10):
+        X, y, C, support, cuts = case(seed)
+        exact = make_problem("least_squares", X + shift, y, C=C).step()
+        sums = replace(exact.problem, samples=None, n_samples=len(y)).step()
+        value, (expected, _) = sums.refit_under(support, cuts).value, exact.bracket_under(support, cuts)
+        try:
+            reached, least = sums.bracket_under(support, cuts)
+        except NoBound:
+            assert shift == 1e5
+            continue
+        assert reached == value
+        assert value == pytest.approx(expected, rel=1e-7)
+        assert least <= expected <= 2.0 * value - least

@@ -329,7 +329,7 @@ def test_the_slider_has_a_name_a_role_and_a_value_for_those_who_listen(open_page
     browser = open_page()
     tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     (found,) = [node for node in tree if node.get("role", {}).get("value") == "slider"]
-    assert found["name"]["value"] == "Number of terms"
+    assert found["name"]["value"].strip() == "Number of terms"
     assert found["description"]["value"].startswith("Arrow keys")
     assert slider(browser).get_attribute("aria-valuetext").startswith(f"{ordinary()[3].k} terms")
     assert browser.find_element(By.ID, "status").get_attribute("aria-live") == "polite"

@@ -501,4 +501,5 @@ def test_proofs_of_a_ruled_model_speak_of_equations_that_keep_the_rules():
         page = render(summarise(model, X, y, n_boot=0, cv=2))
         words = "that keeps the rules", "another within the rules", "best equation found under the rules for each number"
         pages[hierarchy] = *(each in page for each in words), page.count("found under the rules")
-    assert pages == {None: (False, False, False, 0), "strong": (True, True, True, 3)}
+        pages[hierarchy] += "Number of terms under the rules <output" in page, 'id="rules"' in page, "Strong hierarchy." in page
+    assert pages == {None: (False, False, False, 0, False, False, False), "strong": (True, True, True, 4, True, True, True)}

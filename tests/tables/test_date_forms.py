@@ -71,19 +71,19 @@ def test_whole_files_and_chunks_are_decided_alike(seed, form, tmp_path):
     path.write_text("when,x\n" + "".join(f"{date if i % 9 else ''},{i}\n" for i, date in enumerate(dates)))
     whole = read_table(path)
     stream = TableStream(path, rows=40)
-    forms = find_forms(stream, ["when", "x"])
-    assert forms == find_forms(TableStream(whole), ["when", "x"]) == {"when": form}
+    forms = find_forms(stream.head(), stream, ["when", "x"])
+    assert forms == find_forms(whole, TableStream(whole), ["when", "x"]) == {"when": form}
     expected = with_forms(whole, forms)["when"].tolist()
-    assert read_table(path, date_forms=forms)["when"].tolist() == expected
-    assert [text for chunk in read_chunks(path, 40, date_forms=forms) for text in chunk["when"].tolist()] == expected
+    chunks = [with_forms(chunk, forms) for chunk in read_chunks(path, 40)]
+    assert [text for chunk in chunks for text in chunk["when"].tolist()] == expected
     assert expected[290] == iso_text(dates[290], form)
     assert expected[0] is None
 
 
 def test_numbers_are_dates_only_where_somebody_says_so():
     table = Table(("when", "x"), (np.array([20120101.0, np.nan, 20121231.0]), np.array([1.0, 2.0, 3.0])))
-    assert find_forms(TableStream(table), ["when", "x"]) == {}
-    forms = find_forms(TableStream(table), ["when", "x"], dates=["when"])
+    assert find_forms(table, TableStream(table), ["when", "x"]) == {}
+    forms = find_forms(table, TableStream(table), ["when", "x"], dates=["when"])
     assert forms == {"when": "eight digits"}
     assert with_forms(table, forms)["when"].tolist() == ["2012-01-01", None, "2012-12-31"]
 

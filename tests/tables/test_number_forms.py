@@ -59,9 +59,9 @@ def table(*texts):
 
 def test_all_rows_decide_and_missing_values_have_no_say():
     first, second = table("1,5", "NA", None, "2,25"), table("1.000,5", "3")
-    assert find_forms(TableStream([first, second]), ["x", "n"]) == {"x": "1.234,5"}
-    assert find_forms(TableStream([first, table("much")]), ["x", "n"]) == {}
-    assert find_forms(TableStream([first]), ["n"]) == {}
+    assert find_forms(first, TableStream([first, second]), ["x", "n"]) == {"x": "1.234,5"}
+    assert find_forms(first, TableStream([first, table("much")]), ["x", "n"]) == {}
+    assert find_forms(first, TableStream([first]), ["n"]) == {}
     assert_array_equal(with_forms(first, {"x": "1.234,5"})["x"], [1.5, np.nan, np.nan, 2.25])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from quadric.tables import Table, TableStream
-from quadric.workflow import TableWarning, TrainingOptions, check_parts, check_table, look_over, prepare, train
+from quadric.workflow import TableWarning, TrainingOptions, look_over, looked_at, prepare, train
 from quadric.workflow.checking import MOST_ROWS, left_out, recorded_findings
 from quadric.workflow.profiles import ColumnProfile, column_auc, is_named_so
 
@@ -192,11 +192,11 @@ def test_targets_that_need_a_look(y, words):
 def test_large_tables_are_looked_at_by_a_sample(rng):
     m = MOST_ROWS + 10_000
     data = table(rows=np.arange(m) + 1.0, x=rng.normal(size=m), home=texts(["own", "rent"] * (m // 2)), y=target(rng, m))
-    check = check_table(data, "y", TrainingOptions())
+    check, _ = looked_at(data, "y", TrainingOptions())
     assert (check.n_rows, check.n_seen) == (m, MOST_ROWS)
     assert [finding.columns for finding in check.findings] == [("rows",)]
     batches = [data[start : start + 7_000] for start in range(0, m, 7_000)]
-    assert check_parts(TableStream(batches), "y", TrainingOptions()) == check
+    assert looked_at(TableStream(batches), "y", TrainingOptions())[0] == check
 
 
 def credit(rng):

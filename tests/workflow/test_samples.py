@@ -182,6 +182,7 @@ def test_all_samples_are_measured_as_anybody_would(tmp_path):
     assert len(model.labelled(Table(whole.names, whole.columns))[0]) == 300  # another file
 
 
+@pytest.mark.filterwarnings("ignore:sample 'new.csv'. the target:UserWarning")
 def test_other_tables_are_measured_too_and_what_is_wrong_with_them_is_told():
     columns = credit_columns(200)
     new = {name: list(values[:40]) for name, values in credit_columns(200, 7).items()}

@@ -21,11 +21,11 @@ from quadric.workflow.options import OptionError
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
 
 Each command has --help with examples. Results go to standard output or to files, progress and remarks to standard error.
-Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. quadric --version prints the version; --debug anywhere
-shows the traceback of an error."""
+Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a limit of quadric monitor is passed, 130 interrupted. quadric --version
+prints the version; --debug anywhere shows the traceback of an error."""
 
 # Each is a function in a module of its name here
-COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data")
+COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "monitor", "export", "certify", "compare", "paper", "data")
 
 
 def run(arguments: Sequence[str]) -> tuple[int, str]:

@@ -32,13 +32,12 @@ def check(
       quadric check data.csv --target risk
       quadric check data.csv --target risk --ignore name --json
     """
-    from quadric.workflow.preparation import check_roles, with_date_forms
+    from quadric.workflow.preparation import check_roles
 
     with working("check"), as_usage():
         stream, options = training_stream(data, target, options, table_format.how())
         check_roles(stream.head(), target, options)
-        parts, _ = with_date_forms(stream, target, options)
-        found = quadric.workflow.check_parts(parts, target, options)
+        found, _ = quadric.workflow.looked_at(stream, target, options)
     if as_json:
         say_json(found.recorded())
     else:

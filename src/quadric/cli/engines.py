@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from quadric.errors import refuse_unknown
 if TYPE_CHECKING:
     from quadric.distributed.sessions import Session
     from quadric.tables.parts import TableParts
+    from quadric.workflow.scoring import Surprises
 
 PREFIX = "quadric_scored_"
 _clustered = partial(typer.Option, rich_help_panel="Cluster")
@@ -72,11 +73,17 @@ def check_parquet(path: Path) -> None:
 
 
 def write_scores(
-    engine: Engine, model: quadric.workflow.TableModel, data: Path, kept: Sequence[str], row: str, output: Path
+    engine: Engine,
+    model: quadric.workflow.TableModel,
+    data: Path,
+    kept: Sequence[str],
+    row: str,
+    output: Path,
+    check: Callable[[Surprises | None], object],
 ) -> Counter[str]:
     """Score Parquet files into a folder of Parquet files, which appears when all is written; returns the counts of labels.
 
-    Where no column is kept, the column ``row`` tells the rows apart.
+    Where no column is kept, the column ``row`` tells the rows apart. ``check`` hears of missing and new values before.
     """
     check_parquet(data)
     unfinished = output.with_name(f".{output.name}.{os.getpid()}.unfinished")
@@ -87,6 +94,9 @@ def write_scores(
             if not kept:
                 frame = session.numbered(frame, PREFIX + row, _first_rows(data))
             scored = quadric.distributed.predict(model.saved, frame, prefix=PREFIX)
+            needed = [name for name in frame.columns if name in model.view.needed]
+            rows = quadric.distributed.frames.table_of(frame, columns=needed, text=model.text_names)
+            check(rows.total(model.surprises))
             scored = scored[[*(kept or [PREFIX + row]), *model.outputs(PREFIX).names]]
             # without the prefix, which kept new columns apart from those of the data
             names = {name: name.removeprefix(PREFIX) for name in scored.columns}

@@ -12,12 +12,15 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, claim_output, remark, say, say_json, working
+from quadric.cli.console import UsageError, claim_output, flag, remark, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import check_there, named_files, texts_of, training_stream
-from quadric.cli.layout import paragraphs, shortened_equation, wrapped_equation
+from quadric.cli.layout import paragraphs, shortened_equation, text_table, wrapped_equation
 from quadric.workflow.options import TrainingOptions
 
+PriceRules = Annotated[
+    bool, typer.Option("--price-rules", help="Also fit without each rule, and tell what it costs.", rich_help_panel="Rules")
+]
 # Rows from which on a loss that keeps them in memory is remarked on
 MANY_ROWS = 100_000
 # Of an equation, at a glance; the largest terms are shown even if they take more lines, of several equations one each
@@ -35,6 +38,7 @@ def fit(
     ] = None,
     test: shared.TestFiles = None,
     options: TrainingOptions,
+    price_rules: PriceRules = False,
     table_format: shared.TableFormat,
     engine: Engine,
     force: shared.Force = False,
@@ -65,28 +69,36 @@ def fit(
         --exclude 'sex*' --output model.json
       quadric fit data.csv --target risk --k 4 --method exact --time-limit 30 \
         --output model.json
+      quadric fit data.csv --target risk --hierarchy weak --max-features 5 \
+        --price-rules --output model.json
       quadric fit data.csv --target risk --no-cv --k 4 --C 1 --no-calibrate \
         --output model.json
       quadric fit folder --target risk --engine dask --scheduler HOST:8786 \
         --output model.json
     """
-    from quadric.progress import STOP
+    from quadric.progress import STOP, part
     from quadric.workflow import fit_summary
     from quadric.workflow.scoring import NOTATION
 
     assert output is not None  # the decorator named it
     tests = named_files(test)
     claim_output(output, force, data, *tests.values())
+    if price_rules:
+        check_rules(options)
     how = table_format.how()
     began, STOP.was_wanted = time.monotonic(), False
     with working("fit") as describe:
-        trained = _trained(data, target, options, how, describe, engine, tests)
-    notation = {key: how[name] for name, key in NOTATION.items()}
-    quadric.save_model(trained.saved(file=data.name, **notation), output, force=force)
+        with part(0.0, 0.5 if price_rules else 1.0):
+            trained = _trained(data, target, options, how, describe, engine, tests)
+        with part(0.5, 1.0):
+            prices = quadric.workflow.price_rules(trained) if price_rules else None
+    history = {key: how[name] for name, key in NOTATION.items()} | {"rule_prices": prices and prices.recorded()}
+    quadric.save_model(trained.saved(file=data.name, **history), output, force=force)
     for each in _remarks(trained):
         remark(each)
     if as_json:
         facts = fit_summary.plain_facts(trained)
+        facts["rule_prices"] = prices and prices.recorded()
         say_json({"model": str(output), **facts, "seconds": round(time.monotonic() - began, 2)})
         return
     equations = quadric.export.equation(trained.saved()).splitlines()
@@ -103,25 +115,36 @@ def fit(
         following = {"next": f"quadric report {output} {data}; fit --verbose for the rest"}
     samples = fit_summary.sample_table(trained)
     subject = (fit_summary.subject(trained) or "").replace("\n", "\\n")
-    middle = [] if samples is None else [paragraphs(words), "", samples, ""]
-    words = words if samples is None else fit_summary.sample_facts(trained)
-    ending = paragraphs(words | {"written to": str(output)} | following)
-    say("\n".join([*filter(None, [subject]), *equations, "", *middle, ending]))
+    say("\n".join([*filter(None, [subject]), *equations, ""]))
+    if prices is not None:
+        head, *rows = prices.table()
+        say("\n".join([*text_table(head, rows), ""]))
+    if samples is not None:
+        say("\n".join([paragraphs(words), "", samples, ""]))
+        words = fit_summary.sample_facts(trained)
+    say(paragraphs(words | {"written to": str(output)} | following))
+
+
+def check_rules(options: TrainingOptions) -> None:
+    """Refuse to price rules where there are none."""
+    from quadric.workflow.rule_words import TERMS, listed_rules
+
+    if not listed_rules(options, TERMS):
+        rules = [flag(name) for name in shared.PANELS["Rules"].split()]
+        raise UsageError(f"--price-rules needs a rule: give {', '.join(rules[:-1])} or {rules[-1]}")
 
 
 def _trained(
     data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine, tests: Mapping[str, Path]
 ) -> quadric.workflow.Trained:
+    others = {name: training_stream(path, target, options, how)[0] for name, path in tests.items()}
     if engine.engine is not None:
-        if tests:
-            raise UsageError("--test is for tables that this machine reads: leave out --engine")
         check_there(data, or_folder=True)
         text, options = texts_of(target, options), replace(options, missing_texts=tuple(how["missing"]))
         with engine.table(data, text) as parts:
-            return quadric.workflow.train(parts, target, options)
+            return quadric.workflow.train(parts, target, options, tests=others)
     stream, options = training_stream(data, target, options, how)
     describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
-    others = {name: training_stream(path, target, options, how)[0] for name, path in tests.items()}
     return quadric.workflow.train(stream, target, options, tests=others)
 
 

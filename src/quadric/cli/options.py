@@ -108,7 +108,6 @@ class TableFormat:
 
         delimiter = "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
         notation = {"missing": list(MISSING), "decimal": ".", "thousands": None} | (model.notation if model else {})
-        forms = notation.pop("date_forms", {})
         if self.na is not None:
             notation["missing"] = [text.strip() for text in self.na.split(",")]
         if self.decimal is not None or self.thousands is not None:
@@ -116,7 +115,7 @@ class TableFormat:
         how = {"delimiter": delimiter, "encoding": self.encoding, "drop_unnamed": model is not None, **notation}
         with as_usage():
             Notation(**how)  # an impossible one is refused before a file is opened
-        return {**how, "date_forms": forms}
+        return how
 
 
 # Seconds per surface that a proof may take by default

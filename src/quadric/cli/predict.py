@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,7 +62,7 @@ def predict(
     columns of --keep stand before them, or else the number of the row, counted from 0 as for quadric explain --rows. A row
     that cannot be scored is an error that names it. Rows are read and written in pieces, so files can be larger than memory.
     Missing values and levels that the training data did not have never stop a file, unless with --strict: they are scored as
-    the model says, counted and reported (with --engine only scored).
+    the model says, counted and reported.
 
     \b
     Examples:
@@ -78,9 +79,12 @@ def predict(
     kept = tuple(keep or ())
     _check_kept(kept, loaded.outputs().names)
     if engine.engine is not None:
-        if strict:
-            raise UsageError("--strict needs the rows here: leave out --engine")
-        _score_on_cluster(engine, loaded, data, kept, output, as_json)
+        if output is None:
+            raise UsageError("--engine writes a folder of Parquet files: give its name as --output")
+        told = list[str]()
+        with working("predict"):
+            counts = write_scores(engine, loaded, data, kept, ROW, output, partial(_note, told, loaded, strict))
+        _report(counts, told, output, as_json)
         return
     how = table_format.how(loaded)
     rows: list[Sequence[Any]] = []
@@ -90,17 +94,9 @@ def predict(
     ):
         counts, extra, surprises = _score(loaded, data, how, kept, write, is_typed, strict)
     told = list(surprises.words(loaded.view))
-    for words in told:
-        remark(words)
-    if as_json:
-        listed = {"output": str(output)} if output else {"predictions": rows}
-        labels = dict(sorted(counts.items()))
-        say_json({"rows": counts.total(), "labels": labels, "ignored_columns": extra, "remarks": told, **listed})
-        return
-    if extra:
+    if extra and not as_json:
         note(paragraph("columns not used by the model", ", ".join(extra)))
-    if output is not None:
-        _tell(counts, output)
+    _report(counts, told, output, as_json, ignored_columns=extra, **({} if output else {"predictions": rows}))
 
 
 def _check_ending(output: Path, engine: Engine) -> None:
@@ -150,23 +146,25 @@ def _cells(columns: Mapping[str, Any]) -> list[list[Any]]:
     return [column.tolist() if hasattr(column, "tolist") else column for column in columns.values()]
 
 
-def _tell(counts: Counter[str], output: Path) -> None:
-    labels = ", ".join(f"{count} labelled {label}" for label, count in sorted(counts.items()))
-    say(f"{counts.total()} rows: {labels}".replace("\n", "\\n"))
-    say(f"written to: {output}")
-
-
-def _score_on_cluster(
-    engine: Engine, model: quadric.workflow.TableModel, data: Path, kept: Sequence[str], output: Path | None, as_json: bool
-) -> None:
-    if output is None:
-        raise UsageError("--engine writes a folder of Parquet files: give its name as --output")
-    with working("predict"):
-        counts = write_scores(engine, model, data, kept, ROW, output)
+def _report(counts: Counter[str], told: Sequence[str], output: Path | None, as_json: bool, **more: Any) -> None:
+    for words in told:
+        remark(words)
+    ordered = dict(sorted(counts.items()))
     if as_json:
-        say_json({"rows": counts.total(), "labels": dict(sorted(counts.items())), "output": str(output)})
-    else:
-        _tell(counts, output)
+        listed = {} if output is None else {"output": str(output)}
+        say_json({"rows": counts.total(), "labels": ordered, "remarks": list(told), **more, **listed})
+    elif output is not None:
+        labels = ", ".join(f"{count} labelled {label}" for label, count in ordered.items())
+        say(f"{counts.total()} rows: {labels}".replace("\n", "\\n"))
+        say(f"written to: {output}")
+
+
+def _note(told: list[str], model: quadric.workflow.TableModel, strict: bool, surprises: Surprises | None) -> None:
+    """Keep what is to be said of missing and new values, which are an error under --strict."""
+    for words in () if surprises is None else surprises.words(model.view):
+        if strict:
+            raise UsageError(f"--strict: {words.partition(': scored')[0]}")
+        told.append(words)
 
 
 def _check_kept(kept: Sequence[str], written: Sequence[str]) -> None:
@@ -200,8 +198,8 @@ def _score(
             refuse_unknown(kept, table.names, "--keep: the table", error=UsageError)
             extra = [name for name in table if name not in (*model.view.needed, model.saved.target, *kept)]
         surprises += model.surprises(table)
-        for words in surprises.words(model.view) if strict else ():
-            raise UsageError(f"--strict: {words.partition(': scored')[0]}")
+        if strict:
+            _note([], model, strict, surprises)
         columns = _lines(model, table, kept, is_typed)
         write(columns)
         counts.update(columns[model.outputs().label])

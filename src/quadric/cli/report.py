@@ -68,6 +68,7 @@ def report(
     from quadric.report import render
     from quadric.report.summarising import summarise_table
     from quadric.workflow.explaining import ExplainingOptions, check_names
+    from quadric.workflow.prices import RulePrices
 
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")
@@ -97,6 +98,7 @@ def report(
                 origin=(data.name, table.sha256),
                 figures=loaded.figures(table.sha256),
                 findings=loaded.findings,
+                prices=RulePrices.of(loaded.saved.metadata.get("rule_prices")),
             )
         page = render(summary)
     write_output(output, page, force)

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import chi2
 
 from quadric._sklearn import check_sample_weight
 from quadric.credit.metrics import BinTable
@@ -33,6 +34,8 @@ ROUNDING = 1e-12
 # Levels of a column that are counted one by one
 MOST_COUNTED = 100
 BINS = 10
+# Share of pairs of samples of one population whose index is not above ``psi_by_chance``
+CHANCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,6 +300,8 @@ class Drift:
         Shares of rows without a value.
     new_levels : float
         The share of rows now with texts that are not among the levels before; 0 for numbers.
+    psi_by_chance : float
+        Of two random samples of these sizes from one population, one pair in twenty has a larger index, approximately.
     """
 
     name: str
@@ -306,6 +311,7 @@ class Drift:
     missing_before: float
     missing_now: float
     new_levels: float
+    psi_by_chance: float
 
     @staticmethod
     def between(name: str, before: Distribution, now: Distribution) -> Drift:
@@ -322,8 +328,8 @@ class Drift:
         """
         if not before.has_bins_of(now):
             raise ValueError(f"the distributions of {name} have different bins")
-        psi = float(_contributions(before.shares, now.shares).sum())
-        return Drift(name, psi, before.mean, now.mean, before.missing_share, now.missing_share, now.other_share)
+        psi, chance = float(_contributions(before.shares, now.shares).sum()), _by_chance(before, now)
+        return Drift(name, psi, before.mean, now.mean, before.missing_share, now.missing_share, now.other_share, chance)
 
 
 def column_drifts(
@@ -462,6 +468,13 @@ def _contributions(expected: FloatArray, actual: FloatArray) -> FloatArray:
     """Of each bin to the stability index, from shares of both samples."""
     before, after = np.maximum(expected, SMALLEST_SHARE), np.maximum(actual, SMALLEST_SHARE)
     return np.asarray((after - before) * np.log(after / before))
+
+
+def _by_chance(before: Distribution, now: Distribution) -> float:
+    """Of two samples of a population, the index is about (1/m + 1/l) times a chi-squared variable (Yurdakul, 2018)."""
+    n_bins = int(np.sum(before.shares + now.shares > 0.0))
+    quantile = float(chi2.ppf(CHANCE, n_bins - 1)) if n_bins > 1 else 0.0
+    return quantile * (1.0 / before.n_rows + 1.0 / now.n_rows)
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:

@@ -18,7 +18,7 @@ GRID, BINS = 101, 20
 TRIM = 0.005
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ColumnValues:
     """The values of a column in the population, in cells: bins of its numbers, followed by levels.
 

@@ -33,7 +33,7 @@ from quadric.types import FloatArray, IntArray
 BAND = (0.1, 0.9)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Band:
     """Values of the model, and the middle 80 % of the bootstrap fits.
 
@@ -49,7 +49,7 @@ class Band:
     high: Any = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ColumnEffect:
     """What a column does to the score on average.
 
@@ -77,7 +77,7 @@ class ColumnEffect:
         return self.values.name
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ProductEffect:
     """What the products of two columns add to their average effects.
 
@@ -96,7 +96,7 @@ class ProductEffect:
     counts: IntArray
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Effects:
     """A model as curves and maps: for every row, ``base_value``, the effects of its values and its products sum to the score.
 
@@ -193,7 +193,7 @@ def _band(values: FloatArray) -> Band:
     return Band(values[0], *(np.quantile(values[1:], BAND, axis=0) if len(values) > 1 else ()))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Product:
     effect: ProductEffect
     mean: float

@@ -18,8 +18,6 @@ from quadric.baselines import (
 )
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.constraints import QUADRATIC
-from quadric.tables.dates import FORMS
-from quadric.tables.forms import is_form
 from quadric.tables.table import Rows
 
 # Raised when files change in a way that older versions cannot read.
@@ -61,9 +59,10 @@ MEMBERS = (
 )
 # What the first files of this schema do not have, by key, and what it was.
 ADDED_LATER: dict[str, Any] = {
-    **{"rare": "keep", "other": None, "grouped": []},  # of encoders and their columns
+    **{"rare": "keep", "other": None, "grouped": [], "forms": None},  # of encoders and their columns
     **{"gap_limit": 0.0, "terms": QUADRATIC, "best_terms": QUADRATIC},  # of classifiers
     **dict.fromkeys(("interaction_cst", "hierarchy", "feature_cost", "feature_groups", "max_features", "max_cost")),
+    **dict.fromkeys(("monotonic_cst", "coef_bounds")),
 }
 # Stands for infinity in certificates; where a column is not capped, null does.
 INFINITE = "inf"
@@ -134,20 +133,6 @@ class SavedModel:
     metadata: dict[str, Any] = field(default_factory=dict)
     data: DataOrigin | None = None
     samples: Rows | None = None
-
-    @property
-    def date_forms(self) -> dict[str, str]:
-        """The forms that are those of dates."""
-        return {name: form for name, form in self.forms.items() if form in FORMS}
-
-    @property
-    def forms(self) -> dict[str, str]:
-        """Forms of dates and of numbers in columns of texts; nonsense is left out, since anybody can write a file."""
-        found: Any = self.metadata
-        for key in ("training", "options", "date_forms"):
-            found = found.get(key) if isinstance(found, dict) else None
-        forms = found.items() if isinstance(found, dict) else ()
-        return {name: form for name, form in forms if isinstance(form, str) and is_form(form)}
 
     @staticmethod
     def of(model: Any, **changes: Any) -> SavedModel:

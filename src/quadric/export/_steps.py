@@ -78,7 +78,7 @@ KINDS = {
     ),
     "FunctionTransformer": _Kind(FunctionTransformer, ("accept_sparse", "check_inverse", "feature_names_out")),
     "TableEncoder": _Kind(
-        TableEncoder, ("coding", "missing", "unseen", "rare", "max_levels", "dates", "texts", "missing_texts")
+        TableEncoder, ("coding", "missing", "unseen", "rare", "max_levels", "dates", "texts", "missing_texts", "forms")
     ),
     "ColumnTransformer": _Kind(
         ColumnTransformer, ("sparse_threshold", "verbose_feature_names_out"), ("sparse_output_", "output_indices_")
@@ -87,8 +87,8 @@ KINDS = {
 }
 _NAMES = ("n_features_in_", "feature_names_in_")
 _KEYS = ("name", "class", "params", "fitted", "inner", "output")
-# What a file keeps of a column; texts that mean a missing value are a parameter of the encoder.
-COLUMN_KEYS = tuple(field.name for field in fields(InputColumn) if field.name != "missing_texts")
+# What a file keeps of a column; texts that mean a missing value and forms are parameters of the encoder.
+COLUMN_KEYS = tuple(field.name for field in fields(InputColumn) if field.name not in ("missing_texts", "form"))
 WORDS = ("passthrough", "drop")
 OUTPUTS = (None, "default", "pandas", "polars")
 

@@ -101,9 +101,11 @@ def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringMod
 
 
 def _legend(model: Model, scoring: ScoringModel, form: str, digits: int) -> list[str]:
-    dates = [f"{shown(column.name)}: days since {column.origin}" for column in scoring.inputs if column.origin is not None]
+    columns = [(shown(column.name), column) for column in scoring.inputs]
+    dates = [f"{name}: days since {column.origin}" for name, column in columns if column.origin is not None]
+    forms = [f"{name}: texts such as {column.form}" for name, column in columns if column.form and column.type == "number"]
     notes = form_note(form, scoring_model(model).surfaces, scoring.surfaces)
-    return [*dates, *cap_lines(_symbols(scoring), digits), *notes]
+    return [*dates, *forms, *cap_lines(_symbols(scoring), digits), *notes]
 
 
 def _plain_feature(feature: CodedFeature, column: str) -> str:

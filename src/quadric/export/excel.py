@@ -18,11 +18,14 @@ from quadric.files import write_atomically
 from quadric.fitted import Model
 from quadric.tables import InputColumn
 from quadric.tables.dates import NUMBER_FORM
+from quadric.tables.numbers import number_marks
 
 # Of a sheet, and of a cell; Excel's own limits are a little higher.
 MOST_COLUMNS, LONGEST_TEXT = 16_000, 32_000
 # EXP() fails beyond 709.
 STEEPEST = 700
+# Stands for a mark of thousands that numbers do not have: a function wants one
+NO_MARK = "_"
 # Column of "Model" with the names of the classes.
 CLASSES = 9
 DATE_HEADS = ("{} as text", "{} in days")
@@ -154,7 +157,7 @@ class _Book:
         feature = self.scoring.variables[position].feature
         column = self.scoring.inputs[feature.input]
         cell = f"Score!{self.inputs[1 + feature.input]}"
-        x = cell if column.origin is None else self.dates[feature.input][1]
+        x = _number(cell, column.form) if column.origin is None else self.dates[feature.input][1]
         missing, unseen = ("NA()" if value is None else repr(value) for value in (feature.missing, feature.unseen))
         if feature.kind == "number":
             value = x
@@ -197,7 +200,7 @@ class _Book:
         anchor = f"DATE({ANCHOR.year},{ANCHOR.month},{ANCHOR.day})"
         before = (ANCHOR - date.fromisoformat(str(self.scoring.inputs[position].origin))).days
         bare, is_cell = _bare(x), f"ISNUMBER({x})"
-        if self.scoring.date_forms.get(self.scoring.inputs[position].name) == NUMBER_FORM:
+        if self.scoring.inputs[position].form == NUMBER_FORM:
             bare = f'IF(LEN({bare})=8,LEFT({bare},4)&"-"&MID({bare},5,2)&"-"&RIGHT({bare},2),{bare})'
             is_cell = f"AND({is_cell},{x}<10000101)"  # date cells count days, fewer than three million
         return f'SUBSTITUTE({bare},"T"," ")', f"IFERROR(IF({is_cell},{x},{read})-{anchor}+{before},NA())"
@@ -295,12 +298,12 @@ class _Book:
                 sheet.write_column(1, 2 * s + i, np.atleast_1d(values).tolist())
 
     def _about(self) -> None:
-        texts = [form for form in self.scoring.date_forms.values() if form != NUMBER_FORM]
+        forms = {column.form for column in self.scoring.inputs if column.type == "date"}.difference([None, NUMBER_FORM])
         notes = [
             *heading(self.scoring),
             *equation(self.scoring).split("\n"),
             "Fill in rows of the sheet Score; the first rows are samples with their expected scores.",
-            *["Dates are date cells, or texts such as 2024-01-31; dates in other forms give #N/A."] * bool(texts),
+            *["Dates are date cells, or texts such as 2024-01-31; dates in other forms give #N/A."] * bool(forms),
             "The coefficients on the sheet Model are those of the model: change them only on purpose.",
         ]
         self.sheets["About"].write_column(0, 0, [note[:LONGEST_TEXT] for note in notes])
@@ -325,6 +328,16 @@ def _level(x: str, column: InputColumn) -> str:
         same = ",".join(f'LOWER({_bare(x)})="{spelling}"' for spelling, other in column.truths.items() if other == own)
         level = f'IF(OR({same}),"{own}",{level})'
     return level
+
+
+def _number(x: str, form: str | None) -> str:
+    """A cell with a number, or with a text that is one in a form."""
+    if form is None:
+        return x
+    marks, text = number_marks(form), _bare(x)
+    for unit in filter(None, (marks.before, marks.after)):
+        text = f'SUBSTITUTE({text},"{unit}","")'
+    return f'IF(ISNUMBER({x}),{x},_xlfn.NUMBERVALUE({text},"{marks.decimal}","{marks.thousands or NO_MARK}"))'
 
 
 def _missing_texts(column: InputColumn) -> list[str | float]:

@@ -8,6 +8,7 @@ from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.tables import InputColumn
 from quadric.tables.dates import FORMS, ISO_DATE
+from quadric.tables.numbers import number_marks
 
 HELPERS = """
 
@@ -30,6 +31,18 @@ def to_number(value, name):
     if math.isinf(number):
         raise ValueError(repr(name) + " must be a finite number")
     return number
+
+
+def written_like(form, thousands, decimal):
+    def convert(value, name):
+        if isinstance(value, str):
+            found = re.fullmatch(form, value)
+            if found is None:
+                raise ValueError(repr(name) + " must hold numbers: " + repr(value))
+            value = found[1] + found[2].replace(thousands, "").replace(decimal, ".")
+        return to_number(value, name)
+
+    return convert
 
 
 def to_text(value, name):
@@ -160,7 +173,8 @@ def to_python(model: Model) -> str:
     rows = [(scoring.row(s), list(s.scores), s.label, s.probabilities and list(s.probabilities)) for s in scoring.samples]
     isotonic = any(isinstance(calibrator, IsotonicCalibration) for calibrator in scoring.calibrators)
     dated = any(column.type == "date" for column in scoring.inputs)
-    modules = ["bisect"] * isotonic + ["datetime"] * dated + ["math"] + ["re"] * dated
+    formed = dated or any(column.form for column in scoring.inputs)
+    modules = ["bisect"] * isotonic + ["datetime"] * dated + ["math"] + ["re"] * formed
     samples = [f"    {row!a},\n" for row in rows]
     notes = [*heading(scoring), *equation(scoring).split("\n"), "Run this file to check it against its sample rows."]
     return "".join(
@@ -183,7 +197,7 @@ def _terms(scoring: ScoringModel) -> list[str]:
     lines = ["def terms(row):", '"""What every term adds to each score, the constant first."""']
     for i, column in enumerate(scoring.inputs):
         texts, numbers = missing_values(column)
-        missing, convert = (*map(str.lower, texts), *numbers), _converter(column, scoring.date_forms.get(column.name))
+        missing, convert = (*map(str.lower, texts), *numbers), _converter(column)
         lines.append(f"x{i} = cell(row, {column.name!a}, {convert}, {column.blanks!a}, {missing!a})")
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
     lines.append("return [")
@@ -193,13 +207,16 @@ def _terms(scoring: ScoringModel) -> list[str]:
     return [*lines, "]"]
 
 
-def _converter(column: InputColumn, form: str | None) -> str:
+def _converter(column: InputColumn) -> str:
+    if column.type == "number" and column.form is not None:
+        marks = number_marks(column.form)
+        return f"written_like({marks.pattern!a}, {marks.thousands!a}, {marks.decimal!a})"
     if column.origin is None:
         if column.truths:
             return f"as_level({column.truths!a})"
         return "to_text" if column.type == "category" else "to_number"
     year, month, day = map(int, column.origin.split("-"))
-    pattern = "" if form is None else f", {FORMS[form].pattern!a}"
+    pattern = "" if column.form is None else f", {FORMS[column.form].pattern!a}"
     return f"days_since({year}, {month}, {day}{pattern})"
 
 

@@ -6,8 +6,8 @@ column. Only what the surfaces use is kept.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -69,8 +69,6 @@ class ScoringModel:
     samples : tuple of Sample
     target : str or None
         Name of the target column.
-    date_forms : mapping
-        Names of columns, and forms of ``quadric.tables.dates`` in which texts may be written there besides 2024-01-31.
     """
 
     inputs: tuple[InputColumn, ...]
@@ -81,7 +79,6 @@ class ScoringModel:
     threshold: float
     samples: tuple[Sample, ...]
     target: str | None = None
-    date_forms: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_binary(self) -> bool:
@@ -146,7 +143,7 @@ def scoring_model(
     live = np.any([surface.live_features for surface in view.surfaces], axis=0)
     used = np.flatnonzero(live) if live.any() else np.array([0])  # a model without terms still takes rows
     kept = np.unique(view.blocks[used]).tolist()
-    variables, forms = [view.variables[j] for j in used], saved.date_forms
+    variables = [view.variables[j] for j in used]
     return ScoringModel(
         inputs=tuple(view.inputs[i] for i in kept),
         variables=tuple(replace(v, feature=replace(v.feature, input=kept.index(v.feature.input))) for v in variables),
@@ -156,7 +153,6 @@ def scoring_model(
         threshold=view.threshold,
         samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
         target=saved.target,
-        date_forms={view.inputs[i].name: forms[view.inputs[i].name] for i in kept if view.inputs[i].name in forms},
     )
 
 

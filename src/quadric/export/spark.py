@@ -14,6 +14,7 @@ from quadric.fitted import Model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn
 from quadric.tables.dates import DAY, FORMS, ISO_DATE, NUMBER_FORM
+from quadric.tables.numbers import number_marks
 from quadric.tables.table import BLANKS
 
 NUMBER_TYPES = "^(boolean|tinyint|smallint|int|bigint|float|double|decimal.*)$"
@@ -91,12 +92,16 @@ class _SparkWriter(sql.Writer):
     def _trimmed(self, text: str) -> str:
         return f"btrim({text}, {self.literal(BLANKS)})"
 
-    def _number_cell(self, name: str, text: str, means_missing: str) -> str:
+    def _number_cell(self, column: InputColumn, text: str, means_missing: str) -> str:
         """NaN for texts that are no numbers: NULL would be a missing value.
 
         Spark knows types when it plans, and keeps one case only: numbers are not written as texts. Java reads 1d and 0x1p3.
         """
+        name = self.table + self.identifier(column.name)
         plain = f"CASE WHEN NOT {text} RLIKE {self.literal(f'[^-+.0-9eE{BLANKS}]')} THEN {text} END"
+        if column.form is not None:
+            pattern = self.literal(f"^{number_marks(column.form).pattern}$")
+            plain = f"CASE WHEN {text} RLIKE {pattern} THEN {self._plain(text, column.form)} END"
         return (
             f"CASE WHEN typeof({name}) RLIKE {self.literal(NUMBER_TYPES)} THEN nanvl(CAST({name} AS DOUBLE), {NULL})"
             f" WHEN {name} IS NULL OR {means_missing} THEN NULL"

@@ -18,6 +18,7 @@ from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn
+from quadric.tables.numbers import number_marks
 from quadric.tables.table import BLANKS
 
 # Terms per pair of parentheses: SQLite refuses expressions that are nested more than 1000 deep.
@@ -87,7 +88,8 @@ def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "
     With more than two classes there is one score (and probability) per class: score_CLASS, probability_CLASS. A row with an
     unknown category, with a text that is no date, with a missing value that the model does not fill in, or with values so
     large that the score overflows, gets NULL. Missing values are NULL, NaN, texts of nothing but blanks, and the other texts
-    that mean one for the model. Columns of numbers hold numbers or missing values, as numbers or as texts; columns of dates
+    that mean one for the model. Columns of numbers hold numbers or missing values, as numbers or as texts; where the model
+    reads texts such as 6.495,50, texts of this form only. Columns of dates
     hold dates, timestamps without a time zone, or texts: 2024-01-31, or the form that the model file records. A table that
     has columns of the new names is refused by the database, as ambiguous: choose another ``prefix``.
 
@@ -245,12 +247,12 @@ class Writer:
         listed = ", ".join(["''", *["'nan'"] * (column.type == "number"), *map(self._lowered, texts)])
         means_missing = f"LOWER({text}) IN ({listed})"
         if column.type == "number":
-            value = self._number_cell(name, text, means_missing)
+            value = self._number_cell(column, text, means_missing)
             for code in numbers:
                 value = f"NULLIF({value}, {self.number(code)})"
             return value, f"{value} IS NULL"
         if column.origin is not None:
-            text = self._days(name, text, column.origin, self.model.date_forms.get(column.name))
+            text = self._days(name, text, column.origin, column.form)
         if column.truths:
             text = _cases([(f"LOWER({text}) = {self.literal(s)}", self.literal(own)) for s, own in column.truths.items()], text)
         return text, f"{name} IS NULL OR {means_missing}"
@@ -258,8 +260,16 @@ class Writer:
     def _trimmed(self, text: str) -> str:
         return f"TRIM({text}, t.{self.identifier(self.prefix + 'blanks')})"
 
-    def _number_cell(self, name: str, text: str, means_missing: str) -> str:
-        return f"CASE WHEN {means_missing} THEN NULL ELSE CAST({name} AS {self.double_type}) END"
+    def _number_cell(self, column: InputColumn, text: str, means_missing: str) -> str:
+        value = self.table + self.identifier(column.name) if column.form is None else self._plain(text, column.form)
+        return f"CASE WHEN {means_missing} THEN NULL ELSE CAST({value} AS {self.double_type}) END"
+
+    def _plain(self, text: str, form: str) -> str:
+        """A number of a form with a decimal point and nothing else beside digits."""
+        marks = number_marks(form)
+        for mark in dict.fromkeys((marks.before, marks.after, marks.thousands, " ")):
+            text = f"REPLACE({text}, {self.literal(mark)}, '')" if mark else text
+        return text if marks.decimal == "." else f"REPLACE({text}, {self.literal(marks.decimal)}, '.')"
 
     def _present(self, column: InputColumn, value: str) -> str:
         return f"{value} IS NOT NULL"

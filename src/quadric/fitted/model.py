@@ -441,12 +441,12 @@ class FittedModel(Columns):
         out[missing_cells(column)] = self.blank.get(position, np.nan)
         return out
 
-    def fitted(self, X: Any) -> FloatArray:
-        """Rows in fitted units, by the model's own steps.
+    def coded(self, X: Any) -> Any:
+        """Rows as they reach the classifier, before its own caps and units.
 
         Parameters
         ----------
-        X : rows as the model takes them, or Table
+        X : Table, or rows as the model takes them
 
         Returns
         -------
@@ -457,12 +457,25 @@ class FittedModel(Columns):
             for _, step in self.steps:
                 Z = step.transform(Z)
             if not self.is_surface:
-                fitted: FloatArray = self.classifier._prepared(self.classifier._validated(Z, reset=False))
-                return fitted
+                return self.classifier._validated(Z, reset=False)
         Z = check_array(Z, dtype=np.float64, order="C")
         if Z.shape[1] != self.n_features:
             raise ValueError(f"X has {Z.shape[1]} features, but the surface has {self.n_features}")
         return Z
+
+    def fitted(self, X: Any) -> FloatArray:
+        """Rows in fitted units, by the model's own steps.
+
+        Parameters
+        ----------
+        X : Table, or rows as the model takes them
+
+        Returns
+        -------
+        array of shape (m, n)
+        """
+        rows = self.coded(X)
+        return rows if self.is_surface else self.classifier._prepared(rows)
 
     def decision(self, X: Any) -> FloatArray:
         """The model's own decision function: (m,) for two classes, (m, n_classes) otherwise.

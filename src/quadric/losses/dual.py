@@ -11,7 +11,7 @@ import numpy as np
 from quadric.geometry.compensated import balanced
 from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.geometry.energy import EnergyNorm, rounding_of_sum
-from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, Step, StepSolution
+from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, RuledSolution, Step, StepSolution
 from quadric.losses.perspective import CHILD_STEPS, LEAST_SHARE, Linear, PerspectiveRelaxation, Split
 from quadric.losses.relaxation import DenseRelaxation, inverse_of, safe_margin
 from quadric.losses.rows import RowsProblem
@@ -25,6 +25,7 @@ class DualStep(Step):
 
     problem: RowsProblem
     multipliers: FloatArray
+    _free: tuple[IntArray, StepSolution, FloatArray] | None = None
 
     @abstractmethod
     def penalised(self, penalty: FloatArray, u: FloatArray) -> StepSolution:
@@ -41,6 +42,17 @@ class DualStep(Step):
     def exceeds(self, support: IntArray, ceiling: float) -> bool:
         """Whether the minimum of F on a support is at least a ceiling, where that can be told for less than a refit."""
         return False
+
+    def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
+        # cuts come one after another, on the same support
+        if self._free is None or not np.array_equal(self._free[0], support):
+            self._free = support, self.refit(support), self.multipliers
+        _, free, self.multipliers = self._free
+        return RuledSolution.without(free, len(cuts)) if cuts.are_met(free.z[support]) else self.confined(support, cuts, free)
+
+    @abstractmethod
+    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:
+        """The refit under cuts that the one without them misses; ``multipliers`` are those of the latter."""
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         value = self.refit(support).value

@@ -11,10 +11,13 @@ from typing import Any, TypeAlias
 
 from quadric.report.numbers import short, ticks
 
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 Pairs = Iterable[tuple[float, float]]
 Place = tuple[float, float]
 # Places on an axis and what is written there.
 Ticks = Sequence[tuple[float, str]]
+# Colours of positive and negative values, as in the style sheet; colour-blind readers can tell them apart.
+POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
 # Room left of a picture, in pixels: for the title of the axis, for each character of its numbers, and beside these; in the
 # larger letters of narrow screens.
 TITLE, CHARACTER, BESIDE = 20.0, 9.5, 7.0
@@ -32,6 +35,26 @@ def place(value: float) -> str:
     return text.removesuffix(".0") if text != "-0.0" else "0"
 
 
+def cut(text: str, longest: int = 24) -> str:
+    """A text that has room."""
+    return text if len(text) <= longest else text[: longest - 1] + ELLIPSIS
+
+
+def told_apart(names: Sequence[str], longest: int) -> list[str]:
+    """Names that have room and still differ: by their ends, or else by numbers, where their beginnings are equal."""
+    short_ones = [cut(name, longest) for name in names]
+    head = longest // 2
+    tail = longest - head - 1
+    ends = [name if len(name) <= longest else name[:head] + ELLIPSIS + name[len(name) - tail :] for name in names]
+    best = [end if short_ones.count(name) > 1 else name for name, end in zip(short_ones, ends, strict=True)]
+    return [f"{i + 1} {name[: longest - 3]}" if best.count(name) > 1 else name for i, name in enumerate(best)]
+
+
+def tint(value: float, opacity: float) -> tuple[int, int, int, int]:
+    """The colour of a value's sign, with an opacity out of 255."""
+    return (*(POSITIVE if value > 0.0 else NEGATIVE), round(opacity))
+
+
 @dataclass
 class Plot:
     """A rectangle with two scales, into which marks are drawn."""
@@ -44,11 +67,12 @@ class Plot:
     right: float = 14
     top: float = 14
     bottom: float = 44
+    character: float = CHARACTER
     shapes: list[Shape] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.y_ticks = self.y_ticks or [(value, short(value)) for value in ticks(*self.y_range)]
-        self.left = TITLE + CHARACTER * max((len(text) for _, text in self.y_ticks), default=0) + BESIDE
+        self.left = TITLE + self.character * max((len(text) for _, text in self.y_ticks), default=0) + BESIDE
 
     def x(self, value: float) -> float:
         low, high = self.x_range

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from quadric.report.drawing import Figure, Plot, Ticks, png
+from quadric.report.drawing import Figure, Plot, Ticks, cut, png, tint, told_apart
 from quadric.report.numbers import number, short, ticks
 from quadric.report.story import PROVED_BEST, symbol
 from quadric.report.values import Coefficient, CrossValidation, Feature, Parts, ReportSummary, View
 
-# Colours of both sides in slices, as in the style sheet; colour-blind readers can tell them apart.
-POSITIVE, NEGATIVE = (209, 102, 10), (31, 111, 180)
 # Largest opacity in a slice, out of 255.
 STRONGEST = 190
 # Number of colours on each side of zero in the heat map.
@@ -147,9 +145,9 @@ def _board(names: Sequence[str], size: float, right: float) -> Plot:
         lines = [f"M{left:.1f} {HEAD + i * size:.1f}h{width:.1f}" for i in range(len(names) + 1)]
         lines += [f"M{left + i * size:.1f} {HEAD:.1f}v{side:.1f}" for i in range(round(width / size) + 1)]
         plot.add("path", class_="grid", d="".join(lines))
-    for i, name in enumerate(names):
+    for i, (name, label) in enumerate(zip(names, told_apart(names, LONGEST_LABEL), strict=True)):
         middle = (i + 0.5) * size
-        plot.add("text", _cut(name, LONGEST_LABEL), name, class_="tick", x=LABEL - 24, y=HEAD + middle + 4, text_anchor="end")
+        plot.add("text", label, name, class_="tick", x=LABEL - 24, y=HEAD + middle + 4, text_anchor="end")
         plot.add("text", str(i + 1), class_="tick faint", x=LABEL - 6, y=HEAD + middle + 4, text_anchor="end")
         plot.add("text", str(i + 1), class_="tick faint", x=LABEL + middle, y=HEAD - 7, text_anchor="middle")
     plot.add("text", "b", class_="tick strong", x=right + size / 2, y=HEAD - 7, text_anchor="middle")
@@ -172,7 +170,7 @@ def performance_charts(summary: ReportSummary) -> tuple[Figure, ...]:
     """ROC, KS, calibration and histogram of a model of two classes."""
     performance = summary.performance
     assert performance is not None
-    classes = [_cut(name) for name in summary.classes]
+    classes = [cut(name) for name in summary.classes]
     return (
         _roc(summary, performance, *classes),
         _separation(performance, *classes),
@@ -243,7 +241,7 @@ def slice_figure(place: int, picture: Parts, summary: ReportSummary) -> Figure:
     first, second = summary.features[picture["first"]], summary.features[picture["second"]]
     plot = Plot((picture["x"][0], picture["x"][-1]), (picture["y"][0], picture["y"][-1]), _levels(second), height=360)
     plot.backdrop(_shaded(picture))
-    plot.axes(_cut(first.name, 44), _cut(second.name, 36), _levels(first, room=48))
+    plot.axes(cut(first.name, 44), cut(second.name, 36), _levels(first, room=48))
     plot.dots(picture["others"], "point neg")
     plot.crosses(picture["events"], "cross pos")
     plot.segments(picture["boundary"], "boundary")
@@ -253,25 +251,16 @@ def slice_figure(place: int, picture: Parts, summary: ReportSummary) -> Figure:
         "decision boundary. Points are rows of the data, whatever their other features."
     )
     legend = (("point neg", other), ("cross pos", event), ("boundary", "decision boundary"))
-    return plot.figure(f"slice-{place}", f"{_cut(first.name, 44)} and {_cut(second.name, 44)}", described, legend)
+    return plot.figure(f"slice-{place}", f"{cut(first.name, 44)} and {cut(second.name, 44)}", described, legend)
 
 
 def _levels(feature: Feature, room: int = 80) -> Ticks:
     """The names of ranks, if they are short and few enough to be read next to each other."""
-    names = [_cut(level, 9) for level in feature.levels]
+    names = told_apart(feature.levels, 9)
     return [] if sum(map(len, names)) > room else [(float(rank), name) for rank, name in enumerate(names)]
 
 
 def _shaded(picture: Parts) -> str:
     sizes = sorted(abs(value) for row in picture["values"] for value in row)
     full = sizes[int(0.95 * (len(sizes) - 1))] or 1.0
-    return png(
-        [
-            [(*(POSITIVE if value > 0 else NEGATIVE), round(STRONGEST * min(1.0, abs(value) / full))) for value in row]
-            for row in reversed(picture["values"])
-        ]
-    )
-
-
-def _cut(text: str, longest: int = 24) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return png([[tint(value, STRONGEST * min(1.0, abs(value) / full)) for value in row] for row in reversed(picture["values"])])

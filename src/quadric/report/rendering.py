@@ -10,11 +10,11 @@ from importlib.resources import files
 from typing import Any
 
 from quadric.extras import require
-from quadric.report import figures, story
+from quadric.report import effect_figures, figures, story
 from quadric.report.drawing import Figure
 from quadric.report.numbers import MINUS, number, percent, short
 from quadric.report.story import PROVED_BEST, exchanges, gap_fact, number_of, proved, term_symbol, term_words
-from quadric.report.values import ReportSummary, View
+from quadric.report.values import ReportSummary, SurfaceSummary, View
 
 POLICY = "default-src 'none'; style-src {style}; script-src {script}; img-src data:; base-uri 'none'; form-action 'none'"
 FACTS = (
@@ -43,6 +43,20 @@ def render(summary: ReportSummary) -> str:
     str
         HTML; needs jinja2.
     """
+    return rendered("report.html.j2", _asset("report.js"), _context(summary))
+
+
+def rendered(template: str, script: str, context: Mapping[str, Any]) -> str:
+    """A page with our style; nothing is executed in it but the script, if there is one.
+
+    Parameters
+    ----------
+    template : str
+        Name of a file beside the style.
+    script : str
+    context : mapping
+        What the template speaks of.
+    """
     jinja = require("jinja2", "report")
     environment = jinja.Environment(
         loader=jinja.FunctionLoader(_asset),
@@ -53,7 +67,9 @@ def render(summary: ReportSummary) -> str:
         keep_trailing_newline=True,
     )
     environment.filters.update(number=number, short=short, percent=percent)
-    return str(environment.get_template("report.html.j2").render(_context(summary)))
+    style = _asset("report.css")
+    policy = POLICY.format(style=_source(style), script=_source(script) if script else "'none'")
+    return str(environment.get_template(template).render(policy=policy, style=style, script=script, **context))
 
 
 def _asset(name: str) -> str:
@@ -61,17 +77,21 @@ def _asset(name: str) -> str:
 
 
 def _context(summary: ReportSummary) -> dict[str, Any]:
-    style, script = _asset("report.css"), _asset("report.js")
     return {
-        "policy": POLICY.format(style=_source(style), script=_source(script)),
-        "style": style,
-        "script": script,
         "summary": summary,
         "absent": dict(summary.absent),
         "story": story,
         "fact_names": FACTS,
+        "effects": [_effects(i, surface) for i, surface in enumerate(summary.surfaces)],
         **(_two_classes(summary) if summary.views else _more_classes(summary)),
     }
+
+
+def _effects(place: int, surface: SurfaceSummary) -> dict[str, Any]:
+    """The pictures of one surface, and how many products have none."""
+    curves = effect_figures.effect_charts(f"effect-{place}", surface.effects)
+    products = effect_figures.product_charts(f"product-{place}", surface.effects)
+    return {"curves": curves, "products": products, "more": len(surface.effects.products) - len(products)}
 
 
 def _source(text: str) -> str:

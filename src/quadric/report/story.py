@@ -8,7 +8,7 @@ from math import inf
 
 from quadric.certificate import Certificate
 from quadric.report.numbers import MINUS, percent, short
-from quadric.report.values import Coefficient, Feature, ReportSummary
+from quadric.report.values import Coefficient, Feature, Parts, ReportSummary
 from quadric.workflow.fit_summary import rounded_up
 
 # Share of bootstrap fits from which a term counts as chosen again.
@@ -71,6 +71,11 @@ def shares(importances: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
         totals[column] += value  # type: ignore[assignment]
     whole = sum(totals.values()) or 1.0
     return [(column, value / whole) for column, value in totals.most_common()]
+
+
+def ordered(directions: Iterable[Parts], features: Sequence[Feature]) -> list[Parts]:
+    """The directions of features that can grow: numbers and ranks, not levels."""
+    return [direction for direction in directions if not _is_condition(features[direction["feature"]])]
 
 
 def rule(summary: ReportSummary) -> str:

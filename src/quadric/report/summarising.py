@@ -36,6 +36,8 @@ from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, sur
 from quadric.report.values import ReportSummary
 from quadric.tables import Table, TableEncoder
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
+from quadric.workflow.prices import RulePrices
+from quadric.workflow.rule_words import listed_rules
 from quadric.workflow.scoring import RecordedFigures, TableModel
 from quadric.workflow.training import check_folds
 
@@ -116,6 +118,7 @@ def summarise(
     origin: tuple[str, str | None] | None = None,
     figures: RecordedFigures | None = None,
     findings: Sequence[str] = (),
+    prices: RulePrices | None = None,
 ) -> ReportSummary:
     """Compute everything that a report shows.
 
@@ -163,6 +166,8 @@ def summarise(
         Accuracy, AUC and log-loss out of fold as the fit measured them, which the report repeats.
     findings : sequence of str
         What a look at the table brought up, one sentence each.
+    prices : RulePrices, optional
+        What the rules of the model cost, from :func:`quadric.rule_prices`.
 
     Returns
     -------
@@ -227,6 +232,8 @@ def summarise(
         **_making(subject, origin, settings, seconds, own[0].objective),
         findings=tuple(findings),
         is_ruled=subject.fitted.is_ruled,
+        rules=tuple(listed_rules(subject.fitted.classifier)),
+        prices=() if prices is None else tuple(prices.table()),
     )
     summary: ReportSummary = _plain(values)
     return summary
@@ -236,6 +243,8 @@ def _plain(value: Any) -> Any:
     """The same in Python's own numbers and in printable texts."""
     if isinstance(value, str):
         return shown(value, plain=ANYTHING)
+    if isinstance(value, np.ndarray):
+        return tuple(value.tolist())
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
     if isinstance(value, dict):

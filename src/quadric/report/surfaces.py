@@ -12,7 +12,7 @@ import numpy as np
 from quadric.certificate import Certificate
 from quadric.estimators.validation import k_grid
 from quadric.examine import certified_surfaces, certify_by_nodes
-from quadric.explain import TermStability, shapley
+from quadric.explain import TermStability, effects
 from quadric.export import equation
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import FLAT, QuadraticSurface
@@ -145,7 +145,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
         view=view,
         terms=tuple(_term_row(subject, coefficient, stability, code) for coefficient in view.coefficients),
         rivals=() if stability is None else _rivals(subject, surface, stability, code),
-        importances=_importances(subject, subject.fitted.classes[positive]),
+        effects=effects(subject.fitted.model, subject.X, target=subject.fitted.classes[positive], stability=stability),
         directions=_directions(subject, surface),
         **_shape(subject, surface),
     )
@@ -166,12 +166,6 @@ def _rivals(subject: Subject, surface: QuadraticSurface, stability: TermStabilit
     terms = [int(term) for term in np.argsort(-outside, kind="stable")[:RIVALS] if outside[term] >= WORTH_LISTING]
     medians = [_coefficient(term, surface.n_features, stability.deciles[code, MEDIAN, term]) for term in terms]
     return tuple(_term_row(subject, median, stability, code) for median in medians)
-
-
-def _importances(subject: Subject, label: Any) -> tuple[tuple[str, float], ...]:
-    answer = shapley(subject.fitted.model, subject.X, background=subject.X, target=label)
-    mean = np.abs(answer.values).mean(axis=0)
-    return tuple((answer.names[j], mean[j]) for j in np.argsort(-mean, kind="stable") if mean[j] > 0.0)
 
 
 def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Parts, ...]:

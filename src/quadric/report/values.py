@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from quadric.certificate import Certificate
+from quadric.explain import Effects
 from quadric.workflow.explaining import Explanation
 
 # A row of a table, or the parts of a picture, by name
@@ -171,8 +172,8 @@ class SurfaceSummary:
         In the order of the view's coefficients.
     rivals : tuple of TermRow
         Terms outside the model that bootstrap fits chose most often.
-    importances : tuple of pairs (column, value)
-        Mean absolute Shapley value over the data, exact, of the columns that it uses; the largest first.
+    effects : Effects
+        Average effects of the columns that it uses, the most important first, and of its products; tuples in place of arrays.
     directions : tuple of mappings
         Whether f rises or falls over the whole box that the data span, for each ``feature`` that it uses, in their order. The
         ``verdict``, "increasing", "decreasing" or "changes sign"; ``lowest`` and ``highest``, ends of the derivative's range in
@@ -194,13 +195,19 @@ class SurfaceSummary:
     view: View
     terms: tuple[TermRow, ...]
     rivals: tuple[TermRow, ...]
-    importances: tuple[tuple[str, float], ...]
+    effects: Effects
     directions: tuple[Parts, ...]
     kind: str
     curvatures: tuple[float, ...]
     n_flat: int
     centre: tuple[tuple[int, float], ...]
     centre_value: float | None
+
+    @property
+    def importances(self) -> tuple[tuple[str, float], ...]:
+        """Mean absolute Shapley value over the data, exact, of the columns that move the score; the largest first."""
+        pairs = ((column.name, column.importance.value) for column in self.effects.columns)
+        return tuple((name, value) for name, value in pairs if value > 0.0)
 
 
 @dataclass(frozen=True)
@@ -252,6 +259,10 @@ class ReportSummary:
         What a look at the table brought up before the fit.
     is_ruled : bool
         Whether rules on terms and features leave only some equations, of which proofs then speak.
+    rules : tuple of str
+        What these say.
+    prices : tuple of tuples of str
+        What they cost, as ``RulePrices.table`` puts it; empty where nobody measured it.
     """
 
     name: str
@@ -279,3 +290,5 @@ class ReportSummary:
     same_data: bool | None
     findings: tuple[str, ...] = ()
     is_ruled: bool = False
+    rules: tuple[str, ...] = ()
+    prices: tuple[tuple[str, ...], ...] = ()

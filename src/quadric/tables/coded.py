@@ -225,18 +225,18 @@ class TableSource(SampleSource):
         n_classes: int,
         class_rows: IntArray | None = None,
     ) -> None:
-        self._parts, self._samples_of, self.is_local, self.is_read = parts, rows, parts.is_local, parts.is_local
+        self.parts, self._samples_of, self.is_local, self.is_read = parts, rows, parts.is_local, parts.is_local
         self.n_features, self.n_classes, self.class_rows = n_features, n_classes, class_rows
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
-        total = self._parts.total(partial(_of_samples, of=of, rows=self._samples_of))
+        total = self.parts.total(partial(_of_samples, of=of, rows=self._samples_of))
         if total is None:
             raise ValueError("the table has no rows that can be used")
         return total
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""
-        self._parts.check_unchanged()
+        self.parts.check_unchanged()
 
 
 def _of_samples(table: Table, of: Callable[[SampleBatch], Any], rows: Callable[[Table], SampleBatch]) -> Any:

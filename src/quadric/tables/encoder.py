@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, count
 from typing import Any, Literal, Self
@@ -20,7 +20,16 @@ from quadric.estimators.validation import Rule, check_parameters, integer_from, 
 from quadric.labels import refuse_masked
 from quadric.samples.recoding import NOWHERE, Coding, is_rare
 from quadric.tables.facts import MOST_COUNTED, ColumnFacts
-from quadric.tables.inputs import OTHERS, InputColumn, cells_like, coded_features, coded_values, missing_cells, refuse_cells
+from quadric.tables.inputs import (
+    OTHERS,
+    InputColumn,
+    cells_like,
+    coded_features,
+    coded_values,
+    is_form,
+    missing_cells,
+    refuse_cells,
+)
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import FloatArray, IntArray
@@ -28,6 +37,13 @@ from quadric.types import FloatArray, IntArray
 _TEXTS = Rule(
     lambda value: not isinstance(value, str) and isinstance(value, Sequence) and all(isinstance(text, str) for text in value),
     "a sequence of texts",
+)
+_FORMS = Rule(
+    lambda value: (
+        value is None
+        or (isinstance(value, Mapping) and all(isinstance(form, str) and is_form(form) for form in value.values()))
+    ),
+    'None or a mapping from columns to "year first", "day first", "month first", "eight digits", or 1234.5 as written there',
 )
 
 
@@ -62,6 +78,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     missing_texts : sequence of str
         Other texts that mean a missing value, such as "NA"; upper and lower case are the same. Numbers among them ("-999")
         also count in columns of numbers.
+    forms : mapping, optional
+        Columns of dates that are not written as 2024-01-31, each with its form: "year first" (2024/01/31, 2024.1.31), "day
+        first" (31/01/2024, 31.1.2024), "month first" (1/31/2024) or "eight digits" (20240131). Also columns of texts that are
+        numbers, each with the way in which 1234.5 is written there, such as "$1,234.5".
 
     Attributes
     ----------
@@ -93,6 +113,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "dates": _TEXTS,
         "texts": _TEXTS,
         "missing_texts": _TEXTS,
+        "forms": _FORMS,
     }
 
     def __init__(
@@ -106,6 +127,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dates: Sequence[str] = (),
         texts: Sequence[str] = (),
         missing_texts: Sequence[str] = (),
+        forms: Mapping[str, str] | None = None,
     ) -> None:
         self.coding = coding
         self.missing = missing
@@ -115,6 +137,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.dates = dates
         self.texts = texts
         self.missing_texts = missing_texts
+        self.forms = forms
 
     def fit(self, X: Rows, y: None = None) -> Self:
         """Learn the levels of text columns and the values that stand for missing ones.
@@ -133,8 +156,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_table(checked_rows(X))
         if not table.names or table.n_rows == 0:
             raise ValueError("the table has no columns" if not table.names else "the table has no rows")
-        for parameter in ("dates", "texts"):
-            refuse_unknown(getattr(self, parameter), table.names, f"{parameter}: the table", error=ParameterError)
+        for parameter in ("dates", "texts", "forms"):
+            refuse_unknown(getattr(self, parameter) or (), table.names, f"{parameter}: the table", error=ParameterError)
         return self.fit_facts(_of_all(table.names, lambda name: self._usable(name, table)))
 
     def _usable(self, name: str, table: Table) -> ColumnFacts:
@@ -187,10 +210,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _cleaned(self, name: str, table: Table) -> np.ndarray:
         kind = "date" if name in self.dates else "unused"
-        column = InputColumn(name, kind, missing_texts=tuple(self.missing_texts)).cleaned(table[name], table.first_row)
+        column = self._column(name, kind).cleaned(table[name], table.first_row)
         if name in self.texts and column.dtype.kind == "f":
             return text_column([None if np.isnan(value) else number_text(value) for value in column.tolist()])
         return column
+
+    def _column(self, name: str, kind: str) -> InputColumn:
+        """A column as far as the parameters tell."""
+        return InputColumn(name, kind, missing_texts=tuple(self.missing_texts), form=(self.forms or {}).get(name))
 
     def check_facts(self, facts: Sequence[ColumnFacts]) -> None:
         """Refuse columns that cannot be used, all in one error.
@@ -240,7 +267,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_parameters(encoder, cls._rules)
         if {column.name for column in inputs if column.type == "date"} != set(encoder.dates):
             raise ValueError("dates must name the columns of dates, and no others")
-        return encoder._set_inputs([replace(column, missing_texts=tuple(encoder.missing_texts)) for column in inputs])
+        if not set(encoder.forms or ()) <= {column.name for column in inputs}:
+            raise ValueError("forms must name columns")
+        own = (encoder._column(column.name, column.type) for column in inputs)
+        return encoder._set_inputs(
+            [
+                replace(column, missing_texts=each.missing_texts, form=each.form)
+                for column, each in zip(inputs, own, strict=True)
+            ]
+        )
 
     def _set_inputs(self, inputs: Sequence[InputColumn]) -> Self:
         self.inputs_ = tuple(inputs)
@@ -263,7 +298,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         n_rows = facts.n_present + facts.n_missing
         has_few = facts.n_missing == 0 or (self.rare == "other" and is_rare(facts.n_missing, n_rows))
         flagged = self.missing == "indicator" and not has_few
-        learned = InputColumn(facts.name, "number", indicator=flagged, missing_texts=tuple(self.missing_texts))
+        learned = replace(self._column(facts.name, "number"), indicator=flagged)
         if facts.kind != "O":
             kind = "number" if facts.origin is None else "date"
             return replace(learned, type=kind, origin=facts.origin, fill=facts.mean if fills else None)

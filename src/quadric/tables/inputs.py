@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from quadric.errors import ParameterError, quoted
-from quadric.tables.dates import LIKE_THIS, date_text, days_since, parsed_date
-from quadric.tables.numbers import marks_of
+from quadric.tables.dates import FORMS, LIKE_THIS, date_text, days_since, iso_text, parsed_date
+from quadric.tables.numbers import is_number_form, marks_of, number_in
 from quadric.tables.table import BLANKS, is_missing, is_number_text, number_text, text_column
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -71,6 +71,9 @@ class InputColumn:
     grouped : tuple of str
         Rare levels among the categories, which have no features of their own; none where new levels are not refused, since
         rare ones are treated like these.
+    form : str or None
+        How texts are written that are dates or numbers, where not as we do: one of ``quadric.tables.dates.FORMS``, or the way
+        in which 1234.5 is written, such as "$1,234.5".
     """
 
     name: str
@@ -83,6 +86,7 @@ class InputColumn:
     missing_texts: tuple[str, ...] | None = ()
     other: str | None = None
     grouped: tuple[str, ...] = ()
+    form: str | None = None
 
     @property
     def is_written(self) -> bool:
@@ -119,6 +123,8 @@ class InputColumn:
         array of shape (m,)
         """
         values = without_missing_texts(values, self.missing_texts or (), self.blanks)
+        if self.form is not None:
+            values = without_missing_texts(in_our_form(values, self.form), self.missing_texts or ())
         if self.type == "date":
             return as_dates(self.name, values, first_row)
         if self.type == "number" or not isinstance(next(iter(self.categories), ""), str):
@@ -278,6 +284,39 @@ def missing_cells(column: np.ndarray) -> BoolArray:
     if column.dtype == object:
         return np.array([value is None or value != value for value in column.tolist()], dtype=bool)
     return np.isnan(column)
+
+
+def is_form(form: str) -> bool:
+    """Whether a text is the form of dates or of numbers."""
+    return form in FORMS or is_number_form(form)
+
+
+def in_our_form(column: np.ndarray, form: str) -> np.ndarray:
+    """Texts that are dates of a form as 2024-01-31, or numbers as such; what does not suit the form stays a text.
+
+    Parameters
+    ----------
+    column : array of shape (m,)
+        Of a Table, missing values None, and texts without blanks around them. Numbers that are dates (20240131) become texts,
+        dates stay as they are.
+    form : str
+
+    Returns
+    -------
+    array of shape (m,)
+    """
+    if column.dtype.kind == "M" or (column.dtype.kind == "f" and form not in FORMS):
+        return column
+    cells = cells_like(column, [""])
+    texts = set(cells).difference([None])
+    if form in FORMS:
+        dates: dict[Any, Any] = {text: iso_text(text, form) or text for text in texts}
+        return text_column([dates.get(text) for text in cells])
+    numbers: dict[Any, float | None] = {text: number_in(text, form) for text in texts}
+    if None in numbers.values():
+        written = {text: text if number is None else number_text(number) for text, number in numbers.items()}
+        return text_column([written.get(text) for text in cells])
+    return np.array([numbers.get(text) for text in cells], dtype=float)
 
 
 def without_missing_texts(column: np.ndarray, others: Collection[str], blanks: str = BLANKS) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from functools import cache
+from typing import NamedTuple
 
 # Marks of numbers as ``read_table`` takes them, the likelier ones first
 NOTATIONS: tuple[dict[str, str], ...] = (
@@ -16,9 +17,12 @@ NOTATIONS: tuple[dict[str, str], ...] = (
 SIGNS = "%$€£¥"
 # A number whose groups of three digits have points between them; a plain number too, if there are two groups
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+")
-# A form shows how the number 1234.5 is written, such as "1,234.5" or "$1 234,5"
-FORM = re.compile(r"(?P<before>\D*)1(?P<thousands>\D?)234(?P<decimal>\D)5(?P<after>\D*)")
+MARKS = " ,.'’_\u00a0\u202f"
 UNIT = re.compile(rf"[{SIGNS}]|\b[A-Z]{{3}}\b")
+# A form shows how the number 1234.5 is written, such as "1,234.5" or "$1 234,5". It goes into formulas of exports, so that
+# nothing but what is known is one.
+_UNIT = f"[{SIGNS}]|[A-Z]{{3}}"
+FORM = re.compile(rf"(?:(?P<before>{_UNIT}) ?)?1(?P<thousands>[{MARKS}]?)234(?P<decimal>[.,])5(?: ?(?P<after>{_UNIT}))?")
 # Of fewer different texts, three letters before or after a number may be a name: BMW 320
 MANY_NUMBERS = 20
 
@@ -94,9 +98,9 @@ def number_in(text: str, form: str) -> float | None:
     text : str
     form : str
     """
-    pattern, thousands, decimal = _reading(form)
-    found = pattern.fullmatch(text)
-    return None if found is None else float(found[1] + found[2].replace(thousands, "").replace(decimal, "."))
+    marks = number_marks(form)
+    found = re.fullmatch(marks.pattern, text)
+    return None if found is None else float(found[1] + found[2].replace(marks.thousands, "").replace(marks.decimal, "."))
 
 
 def is_number_form(form: str) -> bool:
@@ -105,11 +109,32 @@ def is_number_form(form: str) -> bool:
     return found is not None and found["thousands"] != found["decimal"]
 
 
+class NumberMarks(NamedTuple):
+    """What is written in numbers of a form beside digits; empty where there is nothing.
+
+    Attributes
+    ----------
+    before, after : str
+        A unit.
+    thousands, decimal : str
+    """
+
+    before: str
+    thousands: str
+    decimal: str
+    after: str
+
+    @property
+    def pattern(self) -> str:
+        """Regular expression of such a number; its groups are the sign and the rest without the unit."""
+        before, after = (f"(?:{re.escape(unit)})?" for unit in (self.before, self.after))
+        number = number_pattern(self.decimal, self.thousands or None).removeprefix("[+-]?")
+        return rf"([+-]?){before}\s*({number})\s*{after}"
+
+
 @cache
-def _reading(form: str) -> tuple[re.Pattern[str], str, str]:
+def number_marks(form: str) -> NumberMarks:
+    """The marks of a form."""
     found = FORM.fullmatch(form)
     assert found is not None
-    thousands, decimal = found["thousands"], found["decimal"]
-    before, after = (f"(?:{re.escape(found[name].strip())})?" for name in ("before", "after"))
-    number = number_pattern(decimal, thousands or None).removeprefix("[+-]?")
-    return re.compile(rf"([+-]?){before}\s*({number})\s*{after}"), thousands, decimal
+    return NumberMarks(**{name: text or "" for name, text in found.groupdict().items()})

@@ -6,7 +6,7 @@ import os
 import threading
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from itertools import chain
@@ -20,9 +20,9 @@ from quadric.errors import quoted
 from quadric.extras import require
 from quadric.samples.source import State
 from quadric.samples.spool import Spool
-from quadric.tables.forms import with_forms
+from quadric.tables.inputs import cells_like
 from quadric.tables.reading import digest_of, read_chunks
-from quadric.tables.table import Table, as_table, holds_arrow
+from quadric.tables.table import Table, as_table, holds_arrow, text_column
 from quadric.tables.targets import MissingLabelsError
 from quadric.types import BoolArray, IntArray
 
@@ -66,6 +66,15 @@ class TableParts(ABC):
         of : function of a Table
             Not a closure, so that it can travel. Tables have rows, and know the number of the first.
         """
+
+    def count_rows(self) -> int:
+        """The number of rows.
+
+        Returns
+        -------
+        int
+        """
+        return self.total(len) or 0
 
 
 def summed(of: Callable[[Any], State | None], items: Iterable[Any]) -> State | None:
@@ -199,7 +208,7 @@ class TableStream(TableParts):
             known = [shape[0] for shape in map(shape_of, files) if shape is not None]
             if len(known) == len(files):
                 return sum(known)
-        return sum(table.n_rows for table in self)
+        return super().count_rows()
 
     def with_text(self, name: str) -> TableStream | None:
         """The same with one more column as texts.
@@ -215,21 +224,7 @@ class TableStream(TableParts):
         """
         if not self._is_csv or name in self.text:
             return None
-        return self._again((*self.text, name), self._how)
-
-    def with_dates(self, forms: Mapping[str, str]) -> TableStream:
-        """The same with the dates of some columns in our form.
-
-        Parameters
-        ----------
-        forms : mapping
-            Names of columns, and the forms in which their dates are written.
-
-        Returns
-        -------
-        TableStream
-        """
-        return self._again(self.text, {**self._how, "date_forms": forms}) if forms else self
+        return self._again((*self.text, name))
 
     def only(self, rows: BoolArray) -> TableStream:
         """Some rows of the table, as if there were no others: these do not even decide which columns of a file are texts.
@@ -243,12 +238,12 @@ class TableStream(TableParts):
         -------
         TableStream
         """
-        again = self._again(self.text, self._how)
+        again = self._again(self.text)
         again._only = rows
         return again
 
-    def _again(self, text: tuple[str, ...], how: Mapping[str, Any]) -> TableStream:
-        again = TableStream(self._data, rows=self._rows, text=text, keeps=self._keeps, **how)
+    def _again(self, text: tuple[str, ...]) -> TableStream:
+        again = TableStream(self._data, rows=self._rows, text=text, keeps=self._keeps, **self._how)
         again._files, again._digest, again._only = self._files, self._digest, self._only
         return again
 
@@ -278,8 +273,7 @@ class TableStream(TableParts):
             tables: Iterator[Table] = (as_table(part) for part in data)
         else:
             tables = _cut(as_table(data), self._rows)
-        forms = self._how.get("date_forms", {})
-        return (with_forms(table, forms) for table in (tables if self._only is None else _chosen(tables, self._only)))
+        return tables if self._only is None else _chosen(tables, self._only)
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""
@@ -354,7 +348,14 @@ def gathered(parts: TableParts, rows: IntArray | None = None, names: Sequence[st
     names = parts.head().names if names is None else tuple(names)
     found = parts.total(partial(_columns_of, names=names, rows=rows))
     assert found is not None
-    return Table(names, tuple(map(np.concatenate, zip(*found, strict=True))))
+    return Table(names, tuple(map(_concatenated, zip(*found, strict=True))))
+
+
+def _concatenated(pieces: Sequence[np.ndarray]) -> np.ndarray:
+    """A column of which some pieces may be numbers and others texts."""
+    if len({piece.dtype.kind for piece in pieces}) > 1:
+        return np.concatenate([text_column(cells_like(piece, [""])) for piece in pieces])
+    return np.concatenate(pieces)
 
 
 def checksum(table: Table, start: int) -> int:

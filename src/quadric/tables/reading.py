@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from quadric.defaults import MISSING
 from quadric.extras import require
-from quadric.tables.forms import with_forms
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
 from quadric.types import BoolArray
 
@@ -30,7 +28,6 @@ def read_table(
     decimal: str = ".",
     thousands: str | None = None,
     drop_unnamed: bool = False,
-    date_forms: Mapping[str, str] = MappingProxyType({}),
     text: Collection[str] = (),
 ) -> Table:
     """Read a whole CSV, Parquet or Feather file, or a folder of Parquet files.
@@ -58,10 +55,6 @@ def read_table(
     drop_unnamed : bool
         Whether columns of a CSV file without a name are left out. Otherwise they are an error, but for a first column that
         has a different whole number in every row, as pandas writes its index, which is left out with a warning.
-    date_forms : mapping
-        Columns of dates that are not written as 2024-01-31, each with its form: "year first" (2024/01/31, 2024.1.31), "day
-        first" (31/01/2024, 31.1.2024), "month first" (1/31/2024) or "eight digits" (20240131). They become 2024-01-31. Also
-        columns of texts that are numbers, each with the way in which 1234.5 is written there, such as "$1,234.5".
     text : collection of str
         Columns to read as texts even if all values are numbers, such as codes, or a target whose labels keep their spelling:
         "01" and "1" are two classes then.
@@ -76,7 +69,7 @@ def read_table(
         raise ValueError("the table has no rows")
     names = tuple(pieces)
     columns = tuple(_joined(pieces.pop(name)) for name in names)  # frees the pieces, one column at a time
-    return with_forms(Table(names, columns, _digest(source[0])), date_forms)
+    return Table(names, columns, _digest(source[0]))
 
 
 def read_chunks(
@@ -89,7 +82,6 @@ def read_chunks(
     decimal: str = ".",
     thousands: str | None = None,
     drop_unnamed: bool = False,
-    date_forms: Mapping[str, str] = MappingProxyType({}),
     text: Collection[str] = (),
     only: BoolArray | None = None,
 ) -> Iterator[Table]:
@@ -101,7 +93,7 @@ def read_chunks(
         As in :func:`read_table`.
     rows : int
         Rows per chunk.
-    delimiter, encoding, missing, decimal, thousands, drop_unnamed, date_forms :
+    delimiter, encoding, missing, decimal, thousands, drop_unnamed :
         As in :func:`read_table`.
     text : collection of str
         Columns to read as texts. The types of other columns of a CSV file are found again for each chunk, so name all columns
@@ -121,7 +113,7 @@ def read_chunks(
         first_row, n_read = n_read + 1, n_read + len(chunk)
         chunk = chunk if only is None else chunk.filter(only[first_row - 1 : n_read])
         columns = (typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
-        yield with_forms(Table(tuple(chunk.column_names), tuple(columns), first_row=first_row), date_forms)
+        yield Table(tuple(chunk.column_names), tuple(columns), first_row=first_row)
 
 
 # Files, if any; a function that gives tables of pyarrow of about so many rows, with all columns or with some, of which some are

@@ -10,9 +10,10 @@ import numpy as np
 
 from quadric.errors import MOST_LISTED, listed, warn_user
 from quadric.samples.random_rows import drawn_rows
-from quadric.tables import Table, TableStream
-from quadric.tables.parts import TableParts, gathered
-from quadric.types import IntArray
+from quadric.tables import Table
+from quadric.tables.dates import FORMS
+from quadric.tables.forms import find_forms, with_forms
+from quadric.tables.parts import TableParts, as_parts, gathered
 from quadric.workflow.findings import LOOKS, Finding, TableView, known_classes, quoted
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.profiles import ColumnProfile
@@ -63,51 +64,42 @@ class TableCheck:
         return {"rows": self.n_rows, "rows_seen": self.n_seen, "findings": [each.recorded() for each in self.findings]}
 
 
-def check_table(table: Table, target: str, options: TrainingOptions, *, n_rows: int | None = None) -> TableCheck:
-    """Look at the columns of a table that a fit would use.
+def looked_at(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[TableCheck, TrainingOptions]:
+    """Look at the columns that a fit would use, wherever the table is.
 
     Parameters
     ----------
-    table : Table
-        All rows; at most 50,000 random ones are looked at.
+    table : Table or TableParts
+        At most 50,000 random rows are looked at, the same ones however it is read.
     target : str
     options : TrainingOptions
-    n_rows : int, optional
-        Number of all rows, where the table is a sample already.
+        May say in which forms dates and numbers are written in texts.
 
     Returns
     -------
-    TableCheck
+    TableCheck, and the options with these forms, with a remark on those that were found
     """
-    looked_at = table.drop([name for name in (*options.ignore, options.groups) if name is not None and name != target])
-    if table.n_rows > MOST_ROWS:
-        looked_at = looked_at[_picked(table.n_rows, options.seed)]
-    return look_over(looked_at, target, n_rows=n_rows or table.n_rows, options=options)
-
-
-def check_parts(parts: TableParts, target: str, options: TrainingOptions) -> TableCheck:
-    """The same of a table that is read in batches: of the same rows, so that it does not matter how a table is read.
-
-    Parameters
-    ----------
-    parts : TableParts
-        Of those elsewhere, only the first rows are looked at.
-    target : str
-    options : TrainingOptions
-
-    Returns
-    -------
-    TableCheck
-    """
-    if not isinstance(parts, TableStream):
-        return check_table(parts.head(), target, options)
+    parts = as_parts(table)
     n_rows, unused = parts.count_rows(), (*options.ignore, options.groups)
     names = [name for name in parts.head().names if name == target or name not in unused]
-    return check_table(gathered(parts, _picked(n_rows, options.seed), names), target, options, n_rows=n_rows)
+    picked = drawn_rows(np.arange(1, n_rows + 1), MOST_ROWS, options.seed)
+    sample = gathered(parts, picked if n_rows > MOST_ROWS else None, names)
+    forms = options.forms
+    if not forms:
+        wanted = [name for name in names if name not in (target, *options.texts)]
+        forms = find_forms(sample, parts, wanted, options.dates, options.missing_texts)
+        for name, form in forms.items():
+            warn_user(_read_as(name, form))
+    sample = with_forms(sample, forms, options.missing_texts)
+    return look_over(sample, target, n_rows=n_rows, options=options), replace(options, forms=forms)
 
 
-def _picked(n_rows: int, seed: int) -> IntArray:
-    return drawn_rows(np.arange(1, n_rows + 1), MOST_ROWS, seed)
+def _read_as(name: str, form: str) -> TableWarning:
+    if form in FORMS:
+        return TableWarning(f"column {quoted(name)} holds dates, read as {form}", {})
+    words = f"column {quoted(name)} is read as numbers written like {quoted(form)}: say so if it is something else"
+    marks = {"decimal": ","} if form == "1,234.5" else {}
+    return TableWarning(words, {**marks, "texts": name})
 
 
 def look_over(table: Table, target: str, *, n_rows: int | None = None, options: TrainingOptions | None = None) -> TableCheck:
@@ -204,8 +196,13 @@ def settled(check: TableCheck, options: TrainingOptions, target: str, columns: S
         copies = tuple(second for _, second in pairs[:MOST_LISTED])
         warn_user(TableWarning(f"columns say the same: {same}; leave one of each out", {"ignore": copies}))
     dates, texts = (tuple(f.columns[0] for f in check.findings if f.kind == kind and f.columns[0] in rest) for kind in TIMES)
-    ignore = (*options.ignore, *apart)
-    return replace(options, ignore=ignore, dates=(*options.dates, *dates), texts=(*options.texts, *texts))
+    return replace(
+        options,
+        ignore=(*options.ignore, *apart),
+        dates=(*options.dates, *dates),
+        texts=(*options.texts, *texts),
+        forms={name: form for name, form in options.forms.items() if name not in apart},
+    )
 
 
 def recorded_findings(history: object) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from quadric.samples.folds import key_of
 from quadric.samples.source import scattered
 from quadric.tables import Table, TableStream
 from quadric.tables.dates import days_since
-from quadric.tables.forms import find_forms
+from quadric.tables.forms import find_forms, with_forms
 from quadric.tables.inputs import as_dates
 from quadric.tables.parts import TableParts, gathered
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -162,10 +162,10 @@ class Drawing:
 
 def _days(parts: TableStream, name: str) -> FloatArray:
     """Days since 1970, NaN where there is no date; an error for what is no date."""
-    forms = find_forms(parts, [name], [name])
-    values = gathered(parts.with_dates(forms), names=[name])[name]
+    dates = gathered(parts, names=[name])
+    forms = find_forms(dates, TableStream(dates), [name], [name])
     try:
-        days = _since_1970(as_dates(name, values, 1))
+        days = _since_1970(as_dates(name, with_forms(dates, forms)[name], 1))
     except ValueError as error:
         raise OptionError(str(error), time_column=None) from None
     if np.isnan(days).all():

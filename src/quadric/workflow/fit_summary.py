@@ -10,7 +10,8 @@ from quadric.certificate import Certificate
 from quadric.export import equation
 from quadric.samples.recoding import FEWEST_ROWS
 from quadric.workflow.cv_summary import Figure, grids_of
-from quadric.workflow.options import AUTO, TrainingOptions
+from quadric.workflow.options import AUTO
+from quadric.workflow.rule_words import rule_words
 from quadric.workflow.scorers import measure_named
 from quadric.workflow.training import Trained
 
@@ -303,19 +304,6 @@ def _terms(trained: Trained) -> str:
     )
 
 
-def rule_words(options: TrainingOptions) -> str | None:
-    """The rules on terms and columns in a few words; None where there are none."""
-    sets = options.interaction_cst
-    parts = {
-        "no products of two columns": sets == "no_interactions",
-        f"products within {len(sets or ())} sets of columns and among the others": not isinstance(sets, str | None),
-        f"{options.hierarchy} hierarchy": options.hierarchy is not None,
-        f"at most {options.max_features} columns": options.max_features is not None,
-        f"cost at most {options.max_cost}": options.max_cost is not None,
-    }
-    return ", ".join(text for text, holds in parts.items() if holds) or None
-
-
 def _chosen(trained: Trained) -> str | None:
 
     options, found = trained.options, trained.cross_validation
@@ -367,7 +355,7 @@ def _excluded(trained: Trained) -> str:
     parts = [f"{' and '.join(redundant)}: redundant with linear terms"] if redundant else []
     if limits.n_rare:
         parts.append(f"{limits.n_rare} product{'s' * (limits.n_rare > 1)} of rare levels: fewer than {FEWEST_ROWS} rows")
-    requested = len(limits.exclude) - sum(limits.counts.values())
+    requested = len(limits.left_out) - sum(limits.counts.values())
     return "; ".join([*(parts or ["no term"]), *[f"{requested} more as requested"] * (requested > 0)])
 
 
@@ -435,7 +423,7 @@ def plain_facts(trained: Trained) -> dict[str, Any]:
         "cross_validation": found,
         "samples": trained.samples and trained.samples.recorded(),
         "certificates": [asdict(certificate) for certificate in model.certificates_],
-        "excluded": data.limits.counts | {"terms": len(data.limits.exclude)},
+        "excluded": data.limits.counts | {"terms": len(data.limits.left_out)},
         "missing": data.missing,
         "check": data.check.recorded(),
         "options": trained.options.recorded(),

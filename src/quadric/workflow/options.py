@@ -82,8 +82,8 @@ class TrainingOptions:
         Columns of dates, which become days since the earliest date.
     missing_texts : tuple of str
         Texts in columns to learn from that mean a missing value, besides blank ones: those that the table was read with.
-    date_forms : mapping
-        How dates and numbers in columns of texts are written, as in ``read_table``; by default found in the table. New rows
+    forms : mapping
+        How dates and numbers in columns of texts are written, as in ``TableEncoder``; by default found in the table. New rows
         are read the same way.
     class_weight : "balanced", mapping from class names to factors, or None
     calibrate : {"auto", "sigmoid", "isotonic"} or None
@@ -141,7 +141,7 @@ class TrainingOptions:
     texts: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     missing_texts: tuple[str, ...] = MISSING
-    date_forms: Mapping[str, str] = field(default_factory=dict)
+    forms: Mapping[str, str] = field(default_factory=dict)
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed, quoted, refuse_unknown, unknown_names, warn_user
+from quadric.errors import ParameterError, listed, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
 from quadric.estimators.constraints import support_limits
 from quadric.estimators.feature_rules import BUDGETS, RULES, by_number
@@ -23,16 +23,14 @@ from quadric.samples.random_rows import MOST_RANDOM, RandomRows
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
-from quadric.tables import Table, TableEncoder, TableStream
+from quadric.tables import Table, TableEncoder
 from quadric.tables.coded import LabelledColumns, coded_source, learn_table
-from quadric.tables.dates import FORMS
 from quadric.tables.encoder import coding_of, redundant_pairs
-from quadric.tables.forms import find_forms
 from quadric.tables.parts import TableParts, as_parts
 from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.advice import read_moves
-from quadric.workflow.checking import TableCheck, TableWarning, check_parts, settled
+from quadric.workflow.checking import TableCheck, looked_at, settled
 from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -55,6 +53,10 @@ class TermLimits:
         How many others are products of levels or flags that are not zero in fewer than ten rows.
     rules : mapping
         The other rules on supports as parameters of the classifier, by number of feature.
+    requested : list of int
+        Excluded terms that the user named.
+    forbidden : list of int
+        Terms that the other rules leave out.
     """
 
     include: list[int]
@@ -63,6 +65,13 @@ class TermLimits:
     n_products: int
     n_rare: int = 0
     rules: Mapping[str, Any] = field(default_factory=dict)
+    requested: list[int] = field(default_factory=list)
+    forbidden: list[int] = field(default_factory=list)
+
+    @property
+    def left_out(self) -> list[int]:
+        """All terms that no surface has, whatever the reason."""
+        return sorted({*self.exclude, *self.forbidden})
 
     @property
     def counts(self) -> dict[str, int]:
@@ -103,8 +112,8 @@ class PreparedData:
         What each fold learns of the columns; None where folds share it, by passes.
     check : TableCheck
         What a look at the table brought up.
-    date_forms : mapping
-        How dates are written in columns of texts, where not as we do.
+    forms : mapping
+        How dates and numbers are written in columns of texts, where not as we do.
     """
 
     encoder: TableEncoder
@@ -121,7 +130,7 @@ class PreparedData:
     is_sampled: bool = False
     coding: Coding | None = None
     check: TableCheck = field(default_factory=TableCheck)
-    date_forms: Mapping[str, str] = field(default_factory=dict)
+    forms: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def y(self) -> np.ndarray:
@@ -141,7 +150,7 @@ class PreparedData:
     @property
     def n_candidates(self) -> int:
         """Number of terms that a surface may use."""
-        return term_count(self.X.shape[1]) - len(self.limits.exclude)
+        return term_count(self.X.shape[1]) - len(self.limits.left_out)
 
     def class_weight(self, wanted: object) -> object:
         """Weights by the names of the classes as weights by their labels.
@@ -181,40 +190,6 @@ def prepare(table: Table | TableParts, target: str, options: TrainingOptions) ->
     return with_rows(data, stream.source.total(RandomRows(MOST_RANDOM)).batch, options)
 
 
-def with_date_forms(parts: TableParts, target: str, options: TrainingOptions) -> tuple[TableParts, Mapping[str, str]]:
-    """A table whose dates and numbers are all written as we do, with a remark on those that were not.
-
-    Parameters
-    ----------
-    parts : TableParts
-        Those elsewhere stay as they are.
-    target : str
-    options : TrainingOptions
-        May say which columns hold dates, and how they are written.
-
-    Returns
-    -------
-    TableParts, and the forms by the names of their columns
-    """
-    if not isinstance(parts, TableStream):
-        return parts, options.date_forms
-    forms = options.date_forms
-    if not forms:
-        unused = {target, options.groups, *options.texts, *options.ignore}
-        forms = find_forms(parts, [name for name in parts.head().names if name not in unused], options.dates)
-        for name, form in forms.items():
-            warn_user(_read_as(name, form))
-    return parts.with_dates(forms), forms
-
-
-def _read_as(name: str, form: str) -> TableWarning:
-    if form in FORMS:
-        return TableWarning(f"column {quoted(name)} holds dates, read as {form}", {})
-    words = f"column {quoted(name)} is read as numbers written like {quoted(form)}: say so if it is something else"
-    marks = {"decimal": ","} if form == "1,234.5" else {}
-    return TableWarning(words, {**marks, "texts": name})
-
-
 def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
     """Look at a table once, wherever it is.
 
@@ -233,8 +208,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     parts = as_parts(table)
     head = parts.head()
     check_roles(head, target, options)
-    parts, date_forms = with_date_forms(parts, target, options)
-    check = check_parts(parts, target, options)
+    check, options = looked_at(parts, target, options)
     options = settled(check, options, target, head.names)
     inputs = tuple(name for name in head.names if name not in {target, options.groups, *options.ignore})
     check_columns(inputs)
@@ -274,7 +248,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         sha256=parts.digest(),
         class_counts=tuple(counts),
         check=check,
-        date_forms=date_forms,
+        forms=options.forms,
     )
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     source = coded_source(parts, columns, encoder, names, learned.class_counts, drops=options.missing == "drop")
@@ -305,11 +279,12 @@ def with_rows(data: PreparedData, rows: SampleBatch, options: TrainingOptions, *
     coding, limits, n_features = coding_of(data.encoder, rows.X, data.missing), data.limits, rows.X.shape[1]
     pairs = coding.thin_products(rows.X, len(rows.ids) / data.n_rows)
     thin = {term_index(i, j, n_features) for i, j in pairs}.difference(limits.include, limits.exclude)
+    n_rare = limits.n_rare + len(thin.difference(limits.forbidden))
     data = replace(
         data,
         X=rows.X,
         codes=rows.target.codes,
-        limits=replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=limits.n_rare + len(thin)),
+        limits=replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=n_rare),
         groups=groups,
         is_sampled=by_passes,
         coding=None if by_passes else coding,
@@ -355,6 +330,7 @@ def _new_encoder(options: TrainingOptions) -> TableEncoder:
         dates=options.dates,
         texts=options.texts,
         missing_texts=options.missing_texts,
+        forms=dict(options.forms) or None,
     )
 
 
@@ -396,7 +372,7 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     options : TrainingOptions
     """
     groups = () if options.groups is None else (options.groups,)
-    lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "frozen")}
+    lists = {option: getattr(options, option) for option in ("ignore", "keep", "dates", "texts", "forms", "frozen")}
     used = {"target": (target,), "groups": groups, **lists}
     wrong: dict[str, None] = {option: None for option, names in used.items() if not set(names).issubset(table.names)}
     refuse_unknown(chain(*used.values()), table.names, "the table", error=lambda text: OptionError(text, **wrong))
@@ -406,7 +382,12 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
     if options.groups == target:
         raise OptionError(f"the column {target!r} is the target: it cannot hold the groups", groups=None)
     unused = (target, *groups, *options.ignore)
-    for option, others in {"keep": unused, "dates": unused, "texts": (*unused, *options.dates)}.items():
+    for option, others in {
+        "keep": unused,
+        "dates": unused,
+        "texts": (*unused, *options.dates),
+        "forms": (*unused, *options.texts),
+    }.items():
         twice = [name for name in getattr(options, option) if name in others]
         if twice:
             raise OptionError(f"the column {twice[0]!r} is the target, ignored or named twice", **{option: None})
@@ -423,13 +404,15 @@ def _term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], op
     try:
         rules = _rules(encoder, options)
         demanded = support_limits(wanted, unwanted, names, n, k, rules=rules)
+        requested = support_limits(wanted, unwanted, names, n, k).exclude.tolist()
     except ValueError as error:
         raise OptionError(str(error)) from None
     include = demanded.include.tolist()
     pairs = [pair for pair in redundant if term_index(*pair, n) not in include]
     n_squares = sum(i == j for i, j in pairs)
-    exclude = sorted({*demanded.exclude.tolist(), *(term_index(i, j, n) for i, j in pairs)})
-    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares, rules=rules)
+    exclude = sorted({*requested, *(term_index(i, j, n) for i, j in pairs)})
+    own = {"rules": rules, "requested": requested, "forbidden": demanded.exclude.tolist()}
+    return TermLimits(include, exclude, n_squares, len(pairs) - n_squares, **own)
 
 
 def _rules(encoder: TableEncoder, options: TrainingOptions) -> dict[str, Any]:

@@ -136,13 +136,11 @@ def rows_of(model: TableModel, parts: TableParts, seed: int = 0) -> Table:
     parts : TableParts
     seed : int
     """
-    if isinstance(parts, TableStream):
-        for name in model.text_names:
-            parts = parts.with_text(name) or parts
-        n_rows, names = parts.count_rows(), [*model.input_names, *filter(None, [model.saved.target])]
-        rows = drawn_rows(np.arange(1, n_rows + 1), SAMPLE_ROWS, seed) if n_rows > SAMPLE_ROWS else None
-        return gathered(parts, rows, names)
-    return parts.head()
+    for name in model.text_names:
+        parts = parts.with_text(name) or parts
+    n_rows, names = parts.count_rows(), [*model.input_names, *filter(None, [model.saved.target])]
+    rows = drawn_rows(np.arange(1, n_rows + 1), SAMPLE_ROWS, seed) if n_rows > SAMPLE_ROWS else None
+    return gathered(parts, rows, names)
 
 
 def as_sample(scores: Scores, codes: IntArray, folds: IntArray | None = None, whole: FloatArray | None = None) -> ScoredSample:

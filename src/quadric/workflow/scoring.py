@@ -17,10 +17,9 @@ from quadric.export import SavedModel
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
 from quadric.tables import InputColumn, Table
 from quadric.tables.coded import complete
-from quadric.tables.forms import with_forms
 from quadric.tables.inputs import cells_like, missing_cells
 from quadric.tables.table import number_text
-from quadric.tables.targets import class_position, labelled_rows, refuse_missing_labels
+from quadric.tables.targets import MissingLabelsError, class_position
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
 from quadric.workflow.drawing import DEVELOPMENT, Drawing
@@ -103,13 +102,12 @@ class TableModel:
 
     @property
     def notation(self) -> dict[str, Any]:
-        """How the file that the model was fitted to wrote missing values, numbers and dates, as ``read_table`` takes it."""
+        """How the file that the model was fitted to wrote missing values and numbers, as ``read_table`` takes it."""
         recorded = {name: self.saved.metadata.get(key) for name, key in NOTATION.items()}
         texts = recorded["missing"]
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             recorded["missing"] = None
-        plain = {name: value for name, value in recorded.items() if isinstance(value, list | str)}
-        return plain | {"date_forms": self.saved.forms}
+        return {name: value for name, value in recorded.items() if isinstance(value, list | str)}
 
     @property
     def frozen(self) -> tuple[str, ...]:
@@ -202,7 +200,7 @@ class TableModel:
         -------
         Table
         """
-        rows = self.view.rows(with_forms(table, self.saved.forms), self.view.needed if only_needed else None)
+        rows = self.view.rows(table, self.view.needed if only_needed else None)
         return rows.drop([name for name in rows if name not in self.input_names])
 
     def scores(self, table: Table) -> Scores:
@@ -219,10 +217,26 @@ class TableModel:
         """
         with np.errstate(over="ignore", invalid="ignore"):
             decision = self.view.decision(self.inputs(table, only_needed=True))
+        return self.judged(decision, table.first_row)
+
+    def judged(self, decision: FloatArray, first_row: int = 1) -> Scores:
+        """Classes and probabilities of decision values.
+
+        Parameters
+        ----------
+        decision : array of shape (m,) for two classes, (m, n_classes) otherwise
+            A row whose score overflows is refused.
+        first_row : int
+            Number of the first row, for messages.
+
+        Returns
+        -------
+        Scores
+        """
         # overflow comes from inputs far beyond those of the fit; a label made of it would be arbitrary
         row = first_overflow(decision)
         if row is not None:
-            raise ValueError(f"row {table.first_row + row} has no finite score: its values are too large for the model")
+            raise ValueError(f"row {first_row + row} has no finite score: its values are too large for the model")
         return Scores(decision, *self.view.decided(decision))
 
     def surprises(self, table: Table) -> Surprises:
@@ -269,28 +283,57 @@ class TableModel:
         -------
         Table, and array of shape (m,)
         """
-        target = self.saved.target
-        if target is None:
-            raise ValueError("the model file does not say which column is the target")
-        refuse_unknown([target], table.names, "the table", note=", which is the target of the model")
         table = self.samples(table)[DEVELOPMENT]
-        labels, places = table.distinct_labels(target)
-        if self._options.get("missing") == "refuse":
-            refuse_missing_labels(labels, places, table.first_row)
-        kept = labelled_rows(labels, places)
-        if not kept.all():
-            table, places = table[kept], places[kept]
-        used, places = np.unique(places, return_inverse=True)
-        y = self.view.classes[np.array([self.code_of(str(labels[place])) for place in used], dtype=np.intp)][places]
+        codes = self.outcomes(table)
+        unknown = np.flatnonzero(codes < 0)
+        if len(unknown) and self._options.get("missing") == "refuse":
+            raise MissingLabelsError(len(unknown), table.first_row + int(unknown[0]))
+        if len(unknown):
+            table, codes = table[codes >= 0], codes[codes >= 0]
+        y = self.view.classes[codes]
         if self._options.get("missing") != "drop":
             return table, y
         kept = complete(self.inputs(table))
         return table[kept], y[kept]
 
+    def outcomes(self, table: Table) -> IntArray:
+        """The class of each row, where it is known.
+
+        Parameters
+        ----------
+        table : Table
+            With the target column.
+
+        Returns
+        -------
+        array of shape (m,)
+            Positions of the classes; -1 where the target has no value.
+        """
+        target = self.saved.target
+        if target is None:
+            raise ValueError("the model file does not say which column is the target")
+        refuse_unknown([target], table.names, "the table", note=", which is the target of the model")
+        labels, places = table.distinct_labels(target)
+        used, places = np.unique(places, return_inverse=True)
+        known = (labels[place] for place in used)
+        return np.array([-1 if label is None else self.code_of(label) for label in known], dtype=np.intp)[places]
+
     @property
     def _options(self) -> dict[str, Any]:
         options = self._history.get("options")
         return options if isinstance(options, dict) else {}
+
+    @property
+    def reference(self) -> Mapping[str, Any]:
+        """What the file keeps of the training rows to compare others with, as anybody may have written it."""
+        found = self._history.get("reference")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def development_auc(self) -> float | None:
+        """On rows that the folds of the fit left out."""
+        figures = RecordedFigures.of(self._history)
+        return None if figures is None else figures.auc
 
     @property
     def _history(self) -> dict[str, Any]:

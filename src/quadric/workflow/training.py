@@ -24,22 +24,27 @@ from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.model import FAR
-from quadric.geometry.terms import term_count
+from quadric.geometry.terms import term_count, term_names
 from quadric.labels import positions_in
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
 from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
+from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
-from quadric.samples.source import SampleBatch
+from quadric.samples.source import SampleBatch, SampleSource
 from quadric.tables import Table, TableStream
-from quadric.tables.parts import TableParts, as_parts
+from quadric.tables.coded import TableSource
+from quadric.tables.parts import TableParts, as_parts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
 from quadric.workflow.drawing import DEVELOPMENT, Drawing
+from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
+from quadric.workflow.prices import RulePrices, priced
+from quadric.workflow.rule_words import TERMS, listed_rules
 from quadric.workflow.samples import NewSample, Samples, all_samples
 from quadric.workflow.scorers import scorer_for
 from quadric.workflow.scoring import TableModel
@@ -70,6 +75,8 @@ class Trained:
         How good the model is on rows left out; None without cross-validation.
     samples : Samples or None
         The development sample beside those that were set aside, or were given to be tested on.
+    reference : Reference or None
+        What new rows are compared with later; None before it is known.
     """
 
     model: Any
@@ -82,6 +89,7 @@ class Trained:
     by_surface: tuple[int, ...]
     cross_validation: CrossValidated | None
     samples: Samples | None = None
+    reference: Reference | None = None
 
     @cached_property
     def view(self) -> FittedModel:
@@ -105,7 +113,7 @@ class Trained:
             return self.data.n_candidates
         n_features = self.data.X.shape[1]
         first = term_count(n_features) - n_features  # linear terms come last
-        return n_features - sum(term >= first for term in self.data.limits.exclude)
+        return n_features - sum(term >= first for term in self.data.limits.left_out)
 
     @property
     def base_rates(self) -> tuple[float, ...]:
@@ -173,6 +181,7 @@ class Trained:
             "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
             "samples": self.samples and self.samples.recorded(),
+            "reference": self.reference and self.reference.recorded(),
         }
         origin = DataOrigin(self.data.n_rows, self.data.sha256)
         return SavedModel(self.model, self.data.class_names, self.target, {"training": history, **metadata}, origin, None)
@@ -225,7 +234,7 @@ def train(
         table, options, others = _set_aside(table, target, options, tests)
         stream, data = learn(table, target, options)
         news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
-    options = replace(options, date_forms=data.date_forms)
+    options = replace(options, forms=data.forms)
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.crosses or options.calibrate is not None:
@@ -259,7 +268,8 @@ def train(
         cross_validation=None if search is None else _cross_validated(search, model, data, options),
     )
     saved = TableModel(trained.saved())
-    return replace(trained, samples=all_samples(saved, data, search, as_parts(table), news, options.seed))
+    samples = all_samples(saved, data, search, as_parts(table), news, options.seed)
+    return replace(trained, samples=samples, reference=_reference(trained, stream.source, surveyed.sample.ids))
 
 
 def _set_aside(
@@ -273,6 +283,14 @@ def _set_aside(
     samples = drawing.samples(parts)
     ignore = dict.fromkeys([*options.ignore, *([] if drawing.time_column is None else [drawing.time_column])])
     return samples.pop(DEVELOPMENT), replace(options, ignore=tuple(ignore)), {**samples, **tests}
+
+
+def _reference(trained: Trained, source: SampleSource, ids: IntArray) -> Reference:
+    """Distributions of the rows that the model was fitted to, or of a random sample of them."""
+    assert isinstance(source, TableSource)
+    names = sorted(trained.view.needed) or trained.view.input_names[:1]
+    drawn = ids[drawn_rows(ids, sample_size(len(names)), trained.options.seed)]
+    return Reference.of(TableModel(trained.saved()), gathered(source.parts, drawn - 1, names))
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:
@@ -347,6 +365,36 @@ def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedDat
     tests = [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
     found = cross_validated(search, options.scoring, data.codes, tests, fitted_model(model).decided)
     return replace(found, plain=plain_logistic(data.X, data.codes, tests))
+
+
+@scales_as_prepared()
+def price_rules(trained: Trained) -> RulePrices:
+    """What each rule of a fitted model costs, on the rows and folds that it was chosen on; ValueError if it has none.
+
+    Parameters
+    ----------
+    trained : Trained
+        Where the table was read in passes, its random sample serves.
+
+    Returns
+    -------
+    RulePrices
+    """
+    own, data = trained.classifier, trained.data
+    method = "best" if own.method == "exact" else own.method
+    options = replace(trained.options, k=own.k, C=own.C, loss=own.loss, terms=own.terms, method=method)
+    search = _new_search(data, options).set_params(**_in_memory(data, options, 0))
+    free = {"include": None, "exclude": [term for term in data.limits.exclude if term not in data.limits.requested] or None}
+    changes = {
+        words: {name: free.get(name) for name in change} | {"terms": trained.options.terms}
+        for words, change in listed_rules(options, TERMS).items()
+    }
+
+    def fit(search: SparseQuadraticSVCCV) -> SparseQuadraticSVCCV:
+        return search._fit_coded(data.X, data.y, data.groups, data.coding)
+
+    labels = data.class_names if len(data.class_names) > 2 else ()
+    return priced(search, fit, changes, term_names(data.feature_names), labels, options.scoring)
 
 
 @scales_as_prepared()
@@ -520,7 +568,7 @@ def _n_jobs(data: PreparedData, options: TrainingOptions) -> int | None:
 
 def _extent(data: PreparedData, options: TrainingOptions) -> Extent:
     grid = (len(options.Cs or DEFAULT_CS), len(options.ks or (*DEFAULT_KS, *DEFAULT_LINEAR_KS)))
-    return Extent(data.X.shape, len(data.class_names), len(data.limits.exclude), grid, len(data.X) // min(options.folds, 5))
+    return Extent(data.X.shape, len(data.class_names), len(data.limits.left_out), grid, len(data.X) // min(options.folds, 5))
 
 
 @scales_as_prepared()

@@ -16,11 +16,13 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
-from quadric.losses.base import StepSolution
+from quadric.geometry.cuts import Cuts
+from quadric.losses.base import RuledSolution, StepSolution
 from quadric.losses.dual import DualStep
 from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set, with_exact_margins
 from quadric.losses.hinge.interior_point import InteriorPoint
 from quadric.losses.hinge.merging import MergedRows
+from quadric.losses.hinge.priced_cuts import solve_under
 from quadric.losses.hinge.problem import HingeProblem
 from quadric.losses.hinge.qp import HingeQP, HingeSolution, hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -102,6 +104,16 @@ class HingeStep(DualStep):
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, value, solution.violation)
 
+    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:
+        problem, (qp, _) = self.problem, self._on(support)
+        found = solve_under(qp, cuts, free.z[support], self.multipliers, self._solved)
+        z = np.zeros(problem.n_terms)
+        z[support] = found.z
+        level = problem.level(z)
+        self._remember(np.append(z, level), found.alpha)
+        solution = self._solution(np.append(z, level), problem.objective_at_level(z, level), found.violation)
+        return RuledSolution.of(solution, found.multipliers)
+
     def exceeds(self, support: IntArray, ceiling: float) -> bool:
         """By an interior point, until its bound reaches the ceiling or its value is below; a refit would start from there."""
         if len(support) == 0 or self._last is None or self._narrow is not None:
@@ -150,12 +162,13 @@ class HingeStep(DualStep):
     def _solved(self, qp: HingeQP, w: FloatArray, alpha: FloatArray | None, likely: FloatArray | None = None) -> HingeSolution:
         """The minimum of q; multipliers that do not fill narrow boxes need no wider ones."""
         if self._narrow is not None:
-            starts = (None if start is None else np.minimum(start, self._narrow) for start in (alpha, likely))
-            solution = solve_hinge(replace(qp, upper=self._narrow), w, *starts)
-            inside = solution.alpha < self._narrow
+            narrow = np.append(self._narrow, qp.upper[len(self._narrow) :])  # rows that are no samples keep their boxes
+            starts = (None if start is None else np.minimum(start, narrow) for start in (alpha, likely))
+            solution = solve_hinge(replace(qp, upper=narrow), w, *starts)
+            inside = (solution.alpha < narrow) | (narrow == qp.upper)
             if inside.all():
                 return solution
-            w, alpha = solution.w, np.where(inside, solution.alpha, self._upper)
+            w, alpha = solution.w, np.where(inside, solution.alpha, qp.upper)
         return solve_hinge(qp, w, alpha, likely)
 
     def _solution(self, w: FloatArray, value: float, violation: float) -> StepSolution:

@@ -29,12 +29,9 @@ class SmoothStep(DualStep):
         qp, columns = self._on(support)
         return self._spread_out(columns, Newton(qp, self._start(qp, self._w[columns])).run(ON_FEW_TERMS))
 
-    def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
-        free = self.refit(support)
-        if cuts.are_met(free.z[support]):
-            return RuledSolution.without(free, len(cuts))
+    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:
         qp, columns = self._on(support)
-        solution = NewtonUnder(qp, self._w[columns], cuts).run(ON_FEW_TERMS)
+        solution = NewtonUnder(qp, self._start(qp, self._w[columns]), cuts).run(ON_FEW_TERMS)
         return RuledSolution.of(self._spread_out(columns, solution), solution.multipliers)
 
     def _on(self, support: IntArray) -> tuple[SmoothQP, IntArray]:

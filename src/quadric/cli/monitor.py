@@ -1,0 +1,140 @@
+"""``quadric monitor``: new rows beside those that a model was fitted to; exit code 3 where a limit is passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from math import isfinite, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import quadric
+from quadric.cli import options as shared
+from quadric.cli.console import as_usage, claim_output, remark, say, say_json, working, write_output
+from quadric.cli.inputs import READING, check_there, read_table_model
+from quadric.cli.layout import LONGEST, paragraph, paragraphs, text_table, wrapped_item
+from quadric.extras import require
+from quadric.progress import part
+
+if TYPE_CHECKING:
+    from quadric.credit import Drift
+    from quadric.workflow.monitoring import Monitored
+
+ALARM = 3
+# Columns and terms that a terminal shows: those that changed most
+MOST_SHOWN = 12
+# What is listed, with the limits of each
+SHOWN = {"scores": ("score_psi",), "columns": ("column_psi", "missing", "new_levels"), "terms": ("term_psi",)}
+
+
+@shared.expanded(table_format=shared.TableFormat)
+def monitor(
+    model: shared.ModelFile,
+    data: shared.DataFile,
+    *,
+    limits: Annotated[Path | None, typer.Option(help="TOML file with limits; those that it does not name keep theirs.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help="Table to compare with.  [default: the training rows, as the model file knows them]")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="HTML page to write.")] = None,
+    table_format: shared.TableFormat,
+    force: shared.Force = False,
+    as_json: shared.AsJson = False,
+) -> None:
+    r"""Compare new rows with those that a model was fitted to.
+
+    Shows how far the score, the columns that the model uses, and what each term adds have moved, and where the outcome is
+    known in some rows, the AUC and whether there are as many events as the probabilities say. The exit code is 3 if a limit is
+    passed by more than chance. Limits: score_psi, column_psi and term_psi 0.25, missing and new_levels 0.05 (growth of the
+    share of rows), auc_drop 0.05, calibration 0.2 (relative difference). Rows are read in pieces, so files can be larger than
+    memory.
+
+    \b
+    Examples:
+      quadric monitor model.json new.csv
+      quadric monitor model.json new.csv --limits limits.toml --output new.html
+      quadric monitor model.json new.csv --json
+    """
+    if output is not None:
+        claim_output(output, force, model, data)
+        require("jinja2", "report")
+    loaded = read_table_model(model)
+    found = _monitored(loaded, data, limits, reference, table_format.how(loaded))
+    if output is not None:
+        from quadric.report.monitoring import render_monitored
+
+        write_output(output, render_monitored(found, loaded.saved.target or "", data.name), force)
+    for words in found.remarks:
+        remark(words)
+    if as_json:
+        say_json(_finite({**asdict(found), "alarms": [asdict(check) for check in found.alarms]}))
+    else:
+        _tell(found)
+        if output is not None:
+            say(f"written to: {output}")
+    if found.alarms:
+        raise typer.Exit(ALARM)
+
+
+def _monitored(
+    model: quadric.workflow.TableModel, data: Path, limits: Path | None, reference: Path | None, how: dict[str, Any]
+) -> Monitored:
+    from quadric.workflow.alarms import read_limits
+    from quadric.workflow.monitoring import monitor as compared
+    from quadric.workflow.row_samples import random_rows
+
+    for path in (data, reference):
+        if path is not None:
+            check_there(path, or_folder=True)
+    if limits is not None:
+        check_there(limits)
+    with as_usage():
+        wanted = None if limits is None else read_limits(limits)
+
+    def stream(path: Path) -> quadric.tables.TableStream:
+        return quadric.tables.TableStream(path, text=model.text_names, keeps=False, **how)
+
+    with working("monitor"):
+        other = None if reference is None else random_rows(model, stream(reference))[0]
+        with part(READING, 1.0):
+            return compared(model, stream(data), wanted, other)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has neither infinity nor NaN: null stands for them."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [*map(_finite, value)]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def _tell(found: Monitored) -> None:
+    alarming = {(check.kind, check.subject) for check in found.alarms}
+    for kind, limits in SHOWN.items():
+        if drifts := sorted(getattr(found, kind), key=lambda each: -each.psi):
+            say("\n".join([*text_table(_head(kind), [_row(each, kind, limits, alarming) for each in drifts[:MOST_SHOWN]])]))
+            left = len(drifts) - MOST_SHOWN
+            say(f"... and {left} more with a lower index: --json or --output\n" if left > 0 else "")
+    outcome = {} if found.outcome is None else found.outcome.words()
+    say(paragraphs({"rows": f"{found.n_rows:,}", **outcome}))
+    for text in found.absent:
+        say(paragraph("not compared", text))
+    say(f"limits passed: {len(found.alarms) or 'none'}")
+    for check in found.alarms:
+        say(wrapped_item(f"- {check.words}"))
+
+
+def _head(kind: str) -> list[str]:
+    more = ["missing", "was", "new"] if kind == "columns" else []
+    return [kind.removesuffix("s"), "PSI", "chance", "mean", "was", *more, ""]
+
+
+def _row(drift: Drift, kind: str, limits: Sequence[str], alarming: set[tuple[str, str]]) -> list[str]:
+    name = drift.name if len(drift.name) <= LONGEST else f"{drift.name[: LONGEST - 3]}..."
+    means = ["" if isnan(mean) else f"{round(mean, 12) + 0.0:.4g}" for mean in (drift.mean_now, drift.mean_before)]
+    shares = (drift.missing_now, drift.missing_before, drift.new_levels) if kind == "columns" else ()
+    mark = "!" if any((limit, drift.name) in alarming for limit in limits) else ""
+    return [name, f"{drift.psi:.3f}", f"{drift.psi_by_chance:.3f}", *means, *(f"{100 * each:.1f}%" for each in shares), mark]

@@ -17,10 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import TOLERANCE, Certificate
+from quadric.certificate import TOLERANCE, Certificate, SlopeProof
 from quadric.errors import ParameterError, warn_user
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
-from quadric.estimators.validation import named_losses, numbers_only, warn_of_spread
+from quadric.estimators.validation import OVR, SHARED, named_losses, numbers_only, warn_of_spread
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
@@ -213,11 +214,14 @@ class SurfaceFit:
     surface : QuadraticSurface
     search : SearchResult
     certificate : Certificate
+    shape : ShapeRules or None
+        Rules that its coefficients obey.
     """
 
     surface: QuadraticSurface
     search: SearchResult
     certificate: Certificate
+    shape: ShapeRules | None = None
 
     @staticmethod
     def of_passes(found: StreamedResult, n_features: int) -> SurfaceFit:
@@ -357,25 +361,42 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         names = tuple(map(str, getattr(self, "feature_names_in_", default_names(n))))
         return Stream(source, names, "y", samples.target.classes, has_groups=keys is not None)
 
-    def _check_provable(self) -> None:
+    def _check_passes(self, n_classes: int) -> None:
+        """Refuse what cannot be fitted by passes over rows that are not in memory."""
         needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
+        if self.multiclass == SHARED and n_classes > 2 and needy:
+            able = next(loss for loss in LOSS_NAMES if not loss_named(loss).keeps_rows)
+            raise ParameterError(
+                f'multiclass="shared" needs all rows in memory with the loss {needy[0]}; use "ovr", or the loss {able}',
+                multiclass=OVR,
+                loss=able,
+            )
         if self.method == "exact" and needy:
             raise ParameterError(f'method="exact" needs all rows in memory with the loss {needy[0]}; use "best"', method="best")
 
     def _in_units(self, samples: LabelledSamples) -> tuple[LabelledSamples, Units]:
         check_magnitude(samples.X)
-        units = Units.of(samples.X, samples.sample_weight, standardize=self.standardize, clip=self.clip)
+        units = Units.of(samples.X, samples.sample_weight, **self._unit_options())
         X = units(samples.X)
         if not self.standardize:
             remedy = "standardize=True and clip=0.01, the defaults, take care of that"
             warn_of_spread(X, getattr(self, "feature_names_in_", None), remedy)
         return replace(samples, X=X), units
 
-    def _set_fits(self, fits: Sequence[SurfaceFit], classes: np.ndarray, units: Units) -> None:
-        self.classes_ = classes
+    def _unit_options(self) -> dict[str, Any]:
+        """Parameters of ``Units.of``: under rules on slopes every feature has limits, so that they hold for any row."""
+        closed = getattr(self, "monotonic_cst", None) is not None
+        return {"standardize": bool(self.standardize), "clip": self.clip, "closed": closed}
+
+    def _set_fits(self, groups: Sequence[Sequence[SurfaceFit]], classes: np.ndarray, units: Units) -> None:
+        """The results of all surfaces; those that share their terms are a group."""
+        self.classes_, fits = classes, [fit for group in groups for fit in group]
         self._set_surfaces([fit.surface for fit in fits])
         self._set_units(units)
-        self.certificates_ = [fit.certificate for fit in fits]
+        names = self._feature_names()
+        self.certificates_ = [
+            replace(fit.certificate, monotone=SlopeProof.all_of(fit.surface, fit.shape, names, units)) for fit in fits
+        ]
         self.status_ = [str(fit.status) for fit in fits]
         self.traces_ = [fit.search.trace for fit in fits]
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])

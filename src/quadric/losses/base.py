@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.cuts import Cuts
 from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
+from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.losses.supports import Limits, Moves, SupportRule
@@ -63,6 +65,8 @@ class SparseProblem(ABC):
         Trace of the loss-weighted scatter of the lifted samples.
     rule : SupportRule
         Which supports are admissible.
+    surface : int
+        Which one of the target.
     """
 
     loss_name: ClassVar[str]
@@ -72,6 +76,12 @@ class SparseProblem(ABC):
     terms: IntArray
     scatter_trace: float
     rule: SupportRule
+    surface: int = 1
+
+    @property
+    def shape(self) -> ShapeRules | None:
+        """Rules on the coefficients; None: there are none."""
+        return self.rule.shapes.get(self.surface)
 
     @property
     def loss(self) -> Loss:
@@ -81,6 +91,16 @@ class SparseProblem(ABC):
     def n_terms(self) -> int:
         """Number of candidate terms, p."""
         return len(self.terms)
+
+    @property
+    def parts(self) -> tuple[SparseProblem, ...]:
+        """The problems of the classes that share their terms (losses/shared.py); the problem itself where it is alone."""
+        return (self,)
+
+    @property
+    def z_shape(self) -> tuple[int, ...]:
+        """Of z."""
+        return (self.n_terms,)
 
     @property
     def mean_curvature(self) -> float:
@@ -150,12 +170,12 @@ class SparseProblem(ABC):
 
     def at_zero(self) -> float:
         """F at z = 0 with its best intercept."""
-        z = np.zeros(self.n_terms)
+        z = np.zeros(self.z_shape)
         return self.objective(z, self.intercept(z))
 
     def embed(self, z: FloatArray) -> FloatArray:
         """z over the candidates as a vector over all terms."""
-        full = np.zeros(term_count(self.n_features))
+        full = np.zeros((term_count(self.n_features), *z.shape[1:]))
         full[self.terms] = z
         return full
 
@@ -170,6 +190,10 @@ class SparseProblem(ABC):
     def explorer(self, step: Step | None = None) -> Explorer:
         """The explorer of exchanges; it may share the solver of whoever asks."""
         return self.loss.explorer(self, step or self.step())
+
+    def surfaces(self, z: FloatArray, c: float) -> list[QuadraticSurface]:
+        """The surface of a solution, or that of each class."""
+        return [QuadraticSurface.from_coordinates(self.embed(z), c)]
 
 
 class TrainingData(ABC):
@@ -226,8 +250,33 @@ class RuledSolution(StepSolution):
         return RuledSolution.of(solution, np.zeros(n_cuts))
 
 
+@dataclass(frozen=True)
+class Pulls:
+    """What rules say of F on every support: F(z) >= F(z) - p'z + constant where they hold (docs/mathematics.md, eq. 12.6).
+
+    Attributes
+    ----------
+    low, high : arrays of shape (p,)
+        p_j is any number between these; they are equal on the support of the fit whose multipliers they come from.
+    constant : float
+    """
+
+    low: FloatArray
+    high: FloatArray
+    constant: float
+
+    def nearest(self, gradient: FloatArray) -> FloatArray:
+        """The pulls that cancel as much of the gradient of F as they can: no entrant helps more than it has to."""
+        return np.clip(gradient, self.low, self.high)
+
+
 class Step(ABC):
     """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
+
+    @property
+    def parts(self) -> tuple[Step, ...]:
+        """The solvers of ``SparseProblem.parts``."""
+        return (self,)
 
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
         """argmin over (z, c) of F(z, c) + rho/2 ||z - u||^2."""
@@ -314,6 +363,10 @@ class Explorer(ABC):
 
         Infinite where the exchange is not admissible or, unless it stays below a ceiling of the objective, not examined.
         """
+
+    def floors(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> FloatArray:
+        """Lower bounds of the objective under rules after each exchange (docs/mathematics.md, eq. 12.6)."""
+        raise NotImplementedError("this loss cannot be fitted under rules on slopes and coefficients")
 
 
 @dataclass(frozen=True)

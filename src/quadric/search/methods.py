@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -18,7 +19,8 @@ from quadric.losses.supports import Move
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove
-from quadric.search.exchanges import exchanged, is_swap_optimal_by_passes
+from quadric.search.exchanges import better_by_refits, exchanged, exchanged_by_refits, is_swap_optimal_by_passes
+from quadric.search.shapes import is_swap_optimal_under, searched_under
 from quadric.types import IntArray
 
 # Perturbations of the support of a cheaper loss that a search starts from.
@@ -69,6 +71,8 @@ class SearchOptions:
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     result = _decomposed(problem, problem.decomposable(), options)
+    if problem.shape is not None:
+        result = searched_under(problem, result, lambda: False)
     optimal = is_swap_optimal(problem, Found(result.support, result.objective))
     return replace(result, swap_optimal=optimal)
 
@@ -76,18 +80,25 @@ def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Decomposition and forward selection, then local search; never worse than the decomposition alone.
 
-    Where there are very many rows: the same on a random sample, then exchanges by passes over all of them.
+    Where there are very many rows: the same on a random sample, then exchanges by passes over all of them. Under rules on
+    coefficients: exchanges from where all that ends without them.
     """
     going = clock(options.schedule.time_limit)
     if problem.by_passes and (stream := problem.streamed(searched=True)) is not None:
         stream.passes.going = going
-        return of_passes(stream, *search_by_passes(stream, options))
-    return _polished(problem, search_locally(problem, options), options, going)
+        result = of_passes(stream, *search_by_passes(stream, options))
+    else:
+        result = _polished(problem, search_locally(problem, options), options, going)
+    return result if problem.shape is None else searched_under(problem, result, going, options.report)
 
 
 def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptions, going: Callable[[], bool]) -> SearchResult:
     """Exchanges until each is proved to be useless, where no closed form has told already and they are few."""
-    if problem.loss.cheap_exchanges or not going() or (stream := problem.streamed(searched=False)) is None:
+    if problem.loss.cheap_exchanges or problem.shape is not None or not going():
+        return result
+    if len(problem.parts) > 1:
+        return _polished_by_refits(problem, result, going)
+    if (stream := problem.streamed(searched=False)) is None:
         return result
     support = result.support
     try:
@@ -99,6 +110,17 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
         return result
     result = _refitted(result, problem.step(), fit.support)
     return replace(result, swap_optimal=swap_optimal if np.array_equal(result.support, fit.support) else None)
+
+
+def _polished_by_refits(problem: SparseProblem, result: SearchResult, going: Callable[[], bool]) -> SearchResult:
+    """The same where several classes share their terms."""
+    step, start = problem.step(), Found(result.support, result.objective)
+    try:
+        found, optimal = exchanged_by_refits(problem, step, start, MOST_POLISHED, going)
+    except LinAlgError:  # singular up to rounding: nothing can be told
+        return result
+    result = _refitted(result, problem.step(), found.support)
+    return replace(result, swap_optimal=optimal if np.array_equal(result.support, found.support) else None)
 
 
 def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[StreamedFit, SearchResult]:
@@ -153,18 +175,24 @@ def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOpti
     if pool is problem:
         return decompose(problem, options.schedule, step=step, report=options.report)
     places, result = np.searchsorted(problem.terms, pool.terms), decompose(pool, options.schedule, report=options.report)
-    z = np.zeros(problem.n_terms)
+    z = np.zeros(problem.z_shape)
     z[places] = result.z
     trace = tuple(replace(row, support=places[row.support]) for row in result.trace)
     return replace(result, z=z, support=places[result.support], trace=trace)
 
 
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
-    """The best support by branch and bound, from where local search ended; the bound holds also when time runs out."""
+    """The best support by branch and bound, from where local search ended; the bound holds also when time runs out.
+
+    Under rules on coefficients the bound is that of the problem without them, which seldom closes the gap.
+    """
     limit = options.schedule.time_limit
     local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
-    start = Found(local.support, local.objective)
-    proof = prove(problem, start, time_limit=limit, gap_limit=options.gap_limit, report=options.report)
+    limits: dict[str, Any] = {"time_limit": limit, "gap_limit": options.gap_limit, "report": options.report}
+    if problem.shape is not None:
+        start = Found(local.support, problem.step().refit(local.support).value)
+        return replace(local, lower_bound=prove(problem, start, **limits).lower_bound)
+    proof = prove(problem, Found(local.support, local.objective), **limits)
     local = _refitted(local, problem.step(), proof.best.support)
     return replace(
         local,
@@ -233,10 +261,16 @@ def is_swap_optimal(problem: SparseProblem, found: Found, most: int = MOST_POLIS
 
 
 def _is_swap_optimal(problem: SparseProblem, found: Found, most: int) -> bool | None:
+    if problem.shape is not None:
+        return is_swap_optimal_under(problem, found.support)
     if problem.loss.cheap_exchanges:
         return _in_closed_form(problem, found)
-    stream = problem.streamed(searched=False)
     try:
+        if len(problem.parts) > 1:
+            step = problem.step()
+            better, decided = better_by_refits(problem, step, found, most)
+            return False if better is not None else decided
+        stream = problem.streamed(searched=False)
         return None if stream is None else is_swap_optimal_by_passes(stream, stream.fit(found.support), most)
     except LinAlgError:  # singular up to rounding
         return None

@@ -596,8 +596,9 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     Parameters
     ----------
     model : fitted estimator with surfaces, CalibratedModel, Pipeline ending in either, QuadraticSurface or FittedModel
-        The other steps of a Pipeline (nested ones too) may be StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler,
-        SimpleImputer, OneHotEncoder, OrdinalEncoder, TableEncoder, and ColumnTransformer of these.
+        Or TableClassifier, whose classes are then texts. The other steps of a Pipeline (nested ones too) may be StandardScaler,
+        RobustScaler, MinMaxScaler, MaxAbsScaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, TableEncoder, and
+        ColumnTransformer of these.
 
     Returns
     -------
@@ -605,6 +606,8 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     """
     if isinstance(model, FittedModel):
         return model
+    if hasattr(model, "trained_"):  # a TableClassifier
+        model = model.trained_.model
     steps, calibrated, classifier = _unwrapped(model)
     calibrators = tuple(getattr(calibrated or classifier, "calibrators_", ()))  # some losses give probabilities themselves
     first = steps[0][1] if steps else classifier
@@ -633,6 +636,13 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
         surfaces=[classifier] if is_surface else list(classifier.surfaces_),
         classes=SIDES if is_surface else np.asarray(classifier.classes_),
     )
+
+
+def as_judged(model: Any, X: Any, y: Any) -> tuple[FittedModel, Any, Any]:
+    """A model taken apart, and rows and labels as it takes them; a TableClassifier has a raw table and labels of its own."""
+    if hasattr(model, "_as_judged"):
+        model, X, y = model._as_judged(X, y)
+    return fitted_model(model), X, y
 
 
 def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], CalibratedModel | None, Any]:

@@ -16,7 +16,7 @@ from quadric.studio.showing import Showing
 from quadric.studio.worker import Worker
 from quadric.workflow.bench import Bench
 from quadric.workflow.options import TrainingOptions
-from quadric.workflow.training import with_reference
+from quadric.workflow.training import with_samples
 
 State = dict[str, Any]
 # Steps that are kept
@@ -172,7 +172,7 @@ class Session:
         with self._lock:
             steps = [{"words": step.words, "options": _changes(step.options)} for step in self._steps[: self._at + 1]]
             with _silent():
-                trained = with_reference(self.bench.trained(self.options), self.bench.rows)
+                trained = with_samples(self.bench.trained(self.options), self.bench.rows)
             saved = trained.saved(**self.work.metadata, studio={"steps": steps, "notes": notes})
             if path.exists():
                 raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")

@@ -65,7 +65,7 @@ class Showing:
         return [name for term, name in enumerate(self._term_names) if term not in left_out][:MOST_TERMS]
 
     @cached_property
-    def _columns(self) -> dict[str, set[str]]:
+    def _all_of(self) -> dict[str, set[str]]:
         """The names of what must be excluded to leave a column out."""
         return {name: {*self.of_column(name)["names"]} for name in self._bench.rows.data.encoder.input_names_}
 
@@ -115,7 +115,7 @@ class Showing:
                 "hierarchy": options.hierarchy or "no",
                 "include": list(options.include),
                 "exclude": list(options.exclude),
-                "left_out": [name for name, own in self._columns.items() if own <= {*options.exclude}],
+                "left_out": [name for name, own in self._all_of.items() if own <= {*options.exclude}],
                 "cutoff": options.cutoff if isinstance(options.cutoff, float) else draft.view.threshold,
                 "has_cutoff": options.calibrate is not None,
             },

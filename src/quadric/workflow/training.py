@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -33,17 +33,19 @@ from quadric.samples.extent import Extent
 from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
-from quadric.tables import Table
+from quadric.tables import Table, TableStream
 from quadric.tables.coded import TableSource
-from quadric.tables.parts import TableParts, gathered
+from quadric.tables.parts import TableParts, as_parts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
+from quadric.workflow.drawing import DEVELOPMENT, Drawing
 from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.prices import RulePrices, priced
 from quadric.workflow.rule_words import TERMS, listed_rules
+from quadric.workflow.samples import NewSample, Samples, all_samples
 from quadric.workflow.scorers import scorer_for
 from quadric.workflow.scoring import TableModel
 
@@ -71,6 +73,8 @@ class Trained:
         How many would get it from the surface alone, without calibration and cut-off.
     cross_validation : CrossValidated or None
         How good the model is on rows left out; None without cross-validation.
+    samples : Samples or None
+        The development sample beside those that were set aside, or were given to be tested on.
     reference : Reference or None
         What new rows are compared with later; None before it is known.
     """
@@ -84,6 +88,7 @@ class Trained:
     labelled: tuple[int, ...]
     by_surface: tuple[int, ...]
     cross_validation: CrossValidated | None
+    samples: Samples | None = None
     reference: Reference | None = None
 
     @cached_property
@@ -171,6 +176,7 @@ class Trained:
             "labelled": list(self.labelled),
             "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
+            "samples": self.samples and self.samples.recorded(),
             "reference": self.reference and self.reference.recorded(),
         }
         origin = DataOrigin(self.data.n_rows, self.data.sha256)
@@ -185,13 +191,21 @@ def scales_as_prepared() -> Iterator[None]:
         yield
 
 
-def train(table: Table | TableParts, target: str, options: TrainingOptions | None = None, *, verbose: int = 0) -> Trained:
+def train(
+    table: Table | TableParts,
+    target: str,
+    options: TrainingOptions | None = None,
+    *,
+    tests: Mapping[str, TableStream] = {},
+    verbose: int = 0,
+) -> Trained:
     """Code the columns, choose loss, k and C, fit, and calibrate.
 
     A table of fewer than ten million values is gathered, wherever it is. Of a larger one, caps are quantiles of all rows, loss,
     k and C are chosen as in :func:`quadric.fit_batches`, and a random sample serves calibration, cut-off and figures. What
     cross-validation fitted to all rows is the model, with its certificates. Levels, imputed values, limits, mean and scale are
-    learned inside each fold; by passes, folds share the first three.
+    learned inside each fold; by passes, folds share the first three. Rows that the options set aside, and other tables, are
+    looked at only when the model is finished, but for the names of their columns and classes.
 
     Parameters
     ----------
@@ -200,6 +214,8 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     target : str
         Name of the column with the classes.
     options : TrainingOptions, optional
+    tests : mapping of names to TableStream
+        Other tables to measure the model on.
     verbose : int
         1 or 2 writes progress to standard error.
 
@@ -211,9 +227,9 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     options = TrainingOptions() if options is None else options
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.2):
-        rows = survey(table, target, options)
+        rows = survey(table, target, options, tests)
     with part(0.2, 1.0):
-        return with_reference(train_surveyed(rows, options, deadline=deadline, verbose=verbose), rows)
+        return with_samples(train_surveyed(rows, options, deadline=deadline, verbose=verbose), rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +242,20 @@ class Survey:
     data : PreparedData
     stream : CappedStream
         The coded rows.
+    parts : TableParts
+        The rows to learn from, as they came.
+    ignore : tuple of str
+        Columns that are not used.
+    news : sequence of NewSample
+        Other rows to measure models on.
     """
 
     target: str
     data: PreparedData
     stream: CappedStream
+    parts: TableParts
+    ignore: tuple[str, ...]
+    news: Sequence[NewSample]
 
     def search(self, options: TrainingOptions) -> SparseQuadraticSVCCV:
         """The cross-validation that the options ask for, not fitted.
@@ -247,7 +272,7 @@ class Survey:
         return search.set_params(**_in_memory(self.data, options, 0)) if self.stream.is_gathered else search
 
 
-def survey(table: Table | TableParts, target: str, options: TrainingOptions) -> Survey:
+def survey(table: Table | TableParts, target: str, options: TrainingOptions, tests: Mapping[str, TableStream] = {}) -> Survey:
     """Look at a table, code its columns, and gather its rows or draw a sample of them, as ``train`` begins.
 
     Parameters
@@ -256,20 +281,25 @@ def survey(table: Table | TableParts, target: str, options: TrainingOptions) -> 
     target : str
         Name of the column with the classes.
     options : TrainingOptions
+    tests : mapping of names to TableStream
+        Other tables to measure models on.
 
     Returns
     -------
     Survey
     """
     with part(0.0, 0.5):
+        table, options, others = _set_aside(table, target, options, tests)
         stream, data = learn(table, target, options)
+        news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
     if options.crosses or options.calibrate is not None:
         check_folds(data.class_counts, data.class_names, options.folds)
     with part(0.5, 1.0):
         surveyed = (_new_search(data, options) if options.crosses else new_classifier(data, options))._surveyed(stream)
-    return Survey(target, with_rows(data, surveyed.sample, options, by_passes=not surveyed.is_gathered), surveyed)
+    data = with_rows(data, surveyed.sample, options, by_passes=not surveyed.is_gathered)
+    return Survey(target, data, surveyed, as_parts(table), options.ignore, news)
 
 
 def train_surveyed(rows: Survey, options: TrainingOptions, *, deadline: float | None = None, verbose: int = 0) -> Trained:
@@ -289,7 +319,7 @@ def train_surveyed(rows: Survey, options: TrainingOptions, *, deadline: float | 
     Trained
     """
     data, surveyed = rows.data, rows.stream
-    options = replace(options, forms=data.forms)
+    options = replace(options, forms=data.forms, ignore=rows.ignore)
     model = _new_search(data, options) if options.crosses else new_classifier(data, options)
     if data.groups is not None:
         _check_groups(data.groups, options)
@@ -342,8 +372,21 @@ def _completed(
     )
 
 
-def with_reference(trained: Trained, rows: Survey) -> Trained:
-    """The same fit with distributions of the rows that it was fitted to, or of a random sample of them.
+def _set_aside(
+    table: Table | TableParts, target: str, options: TrainingOptions, tests: Mapping[str, TableStream]
+) -> tuple[Table | TableParts, TrainingOptions, Mapping[str, TableStream]]:
+    """The rows to learn from, the options for these, and all other samples."""
+    drawing = Drawing.of(target, options)
+    if drawing is None:
+        return table, options, tests
+    parts = as_parts(table)
+    samples = drawing.samples(parts)
+    ignore = dict.fromkeys([*options.ignore, *([] if drawing.time_column is None else [drawing.time_column])])
+    return samples.pop(DEVELOPMENT), replace(options, ignore=tuple(ignore)), {**samples, **tests}
+
+
+def with_samples(trained: Trained, rows: Survey) -> Trained:
+    """The same fit, measured on all samples, and with distributions of the rows that it was fitted to, or of some of them.
 
     Parameters
     ----------
@@ -358,7 +401,9 @@ def with_reference(trained: Trained, rows: Survey) -> Trained:
     assert isinstance(source, TableSource)
     names = sorted(trained.view.needed) or trained.view.input_names[:1]
     drawn = ids[drawn_rows(ids, sample_size(len(names)), trained.options.seed)]
-    return replace(trained, reference=Reference.of(TableModel(trained.saved()), gathered(source.parts, drawn - 1, names)))
+    model, seed = TableModel(trained.saved()), trained.options.seed
+    samples = all_samples(model, rows.data, trained.search, rows.parts, rows.news, seed)
+    return replace(trained, samples=samples, reference=Reference.of(model, gathered(source.parts, drawn - 1, names)))
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:

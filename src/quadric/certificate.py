@@ -7,13 +7,15 @@ multipliers v; geometry/duality.py has the scale of each equation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from quadric.blas import one_blas_thread
 from quadric.errors import warn_of_contradiction
+from quadric.geometry.box import ShapeRules, binding_rows, lowest_slope, slope_form
+from quadric.geometry.cuts import ROUNDING, Cuts
 from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import TermStatistics
@@ -22,6 +24,7 @@ from quadric.losses import loss_named
 from quadric.losses.base import NoBound, SparseProblem
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
+from quadric.samples.units import Units
 from quadric.types import FloatArray, IntArray
 
 # Scaled gradient up to which no free term would help, for ``basic_feasible``.
@@ -33,6 +36,102 @@ FARTHEST = 30.0
 # Share of the objective that "local minimum" and "optimal" may leave, and that rounding may put a bound above an objective
 # (docs/mathematics.md, eq. 5.6). Proofs themselves are tighter.
 TOLERANCE = 1e-6
+# Slope up to which a rule counts as just met, relative to what it is the sum of.
+BINDING = 1e-9
+
+
+@dataclass(frozen=True)
+class SlopeProof:
+    """The smallest slope of a score along one feature, in the demanded direction, over all values that rows can take.
+
+    Attributes
+    ----------
+    feature : str
+    sign : 1 or -1
+        Whether the score should never fall, or never rise.
+    slope : float
+        Smallest value of sign times the slope, in the user's units; of a feature with two values, of its step.
+    margin : float
+        How much lower it may be, for rounding.
+    row : mapping of str to float
+        Where it is reached: values of the features that the slope depends on.
+    box : mapping of str to pair of float
+        Values that these can take.
+    is_capped : bool
+        Whether rows beyond are capped at the box: the proof is then about any row.
+    """
+
+    feature: str
+    sign: int
+    slope: float
+    margin: float
+    row: Mapping[str, float]
+    box: Mapping[str, tuple[float, float]]
+    is_capped: bool
+
+    @property
+    def proved(self) -> bool:
+        """Whether the slope has the demanded sign everywhere, rounding included."""
+        return self.slope >= self.margin
+
+    def words(self) -> str:
+        """The verdict as a line of text.
+
+        Returns
+        -------
+        str
+            "proved: never rises with income, for any row"
+        """
+        moves = "falls" if self.sign > 0 else "rises"
+        if self.proved:
+            where = "any row" if self.is_capped else "rows in the range of the training rows"
+            return f"proved: never {moves} with {self.feature}, for {where}"
+        if self.slope >= 0.0:
+            return f"undecided: whether it {moves} with {self.feature} is a matter of rounding"
+        where = ", ".join(f"{name} = {value:.6g}" for name, value in self.row.items())
+        return f"{moves} with {self.feature}" + (f" where {where}" if where else "")
+
+    @staticmethod
+    def all_of(
+        surface: QuadraticSurface, shape: ShapeRules | None, names: Sequence[str], units: Units
+    ) -> tuple[SlopeProof, ...]:
+        """What is true of a surface for each rule on a slope.
+
+        Parameters
+        ----------
+        surface : QuadraticSurface
+            In the units of a fit.
+        shape : ShapeRules or None
+            In the same units.
+        names : sequence of str
+        units : Units
+            Of the fit.
+        """
+        if shape is None:
+            return ()
+        box, found = shape.box, list[SlopeProof]()
+        low = np.where(np.isfinite(units.low), units.low, box.low * units.scale + units.center)
+        high = np.where(np.isfinite(units.high), units.high, box.high * units.scale + units.center)
+        for rule in shape.slopes:
+            c, row = rule.feature, surface.W[rule.feature]
+            lowest = lowest_slope(rule, box, row, float(surface.b[c]))
+            at = np.where(
+                lowest.at == box.low, low, np.where(lowest.at == box.high, high, lowest.at * units.scale + units.center)
+            )
+            live = np.flatnonzero(row).tolist()
+            involved = live if c in live else [c, *live]
+            found.append(
+                SlopeProof(
+                    feature=str(names[c]),
+                    sign=rule.sign,
+                    slope=lowest.slope / float(units.scale[c]),
+                    margin=lowest.margin / float(units.scale[c]),
+                    row={str(names[j]): float(at[j]) for j in live},
+                    box={str(names[j]): (float(low[j]), float(high[j])) for j in involved},
+                    is_capped=bool(np.isfinite(units.low[involved]).all() and np.isfinite(units.high[involved]).all()),
+                )
+            )
+        return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -46,13 +145,13 @@ class Certificate:
     n_terms, k : int
         Non-zero coefficients, and how many were allowed.
     stationarity : float
-        Largest scaled residual of the Lu-Zhang conditions.
+        Largest scaled residual of the Lu-Zhang conditions; under rules on slopes or coefficients, on the terms of the surface.
     decrease : float
         How much lower the objective could be with the same terms, as a share of it: an upper estimate that is safe against
         rounding, 1.0 where nothing can be told.
     basic_feasible : bool
         ``decrease`` within the tolerance, each term moves some score by more than rounding, and with fewer than k terms the
-        gradient vanishes for every term that varies.
+        gradient vanishes for every term that varies, which is not examined under rules on slopes or coefficients.
     local_minimum : bool
         Exactly k terms, each of which moves some score by more than rounding, and ``decrease`` within the tolerance of 1e-6: no
         better surface nearby.
@@ -64,6 +163,8 @@ class Certificate:
         Bound on the optimum and (objective - lower_bound) / objective; None: not computed, or rounding leaves no safe bound.
     status : "local", "gap" or "optimal"
         "local" as long as there is no bound; "optimal": gap and ``decrease`` are within the tolerance of 1e-6.
+    monotone : tuple of SlopeProof
+        One for each rule on a slope.
     """
 
     objective: float
@@ -78,6 +179,7 @@ class Certificate:
     lower_bound: float | None = None
     gap: float | None = None
     status: str = "local"
+    monotone: tuple[SlopeProof, ...] = ()
 
     @property
     def converged(self) -> bool:
@@ -130,6 +232,8 @@ class Question:
         -1 or 1.
     allowed : array or None
         Terms that the surface could have used; None: all that vary on the data.
+    shape : ShapeRules or None
+        Rules on its coefficients, under which it should be the best.
     """
 
     loss: str
@@ -137,6 +241,7 @@ class Question:
     k: int
     y: FloatArray
     allowed: IntArray | None = None
+    shape: ShapeRules | None = None
 
 
 @dataclass(frozen=True)
@@ -241,13 +346,16 @@ class Judge:
         candidates = varying if question.allowed is None else np.intersect1d(varying, question.allowed)
         k, live = min(question.k, len(candidates)), np.flatnonzero(z)
         judge = self._loss_judge(surface, question)
+        cuts = _binding(surface, live, question.shape)
+        # what rules on slopes can pull on terms that are zero is not examined
+        padded = live if cuts is not None else _padded(live, k, judge.gradient, candidates, support)
         return self._facts.certificate(
             z,
             k,
             objective=self._energy.value(z) + judge.loss_value(),
-            decrease=judge.decrease(live) if len(live) <= k else np.inf,
-            stationarity=judge.residual(_padded(live, k, judge.gradient, candidates, support)),
-            steepest=lambda: judge.residual(candidates),
+            decrease=judge.decrease(live, cuts) if len(live) <= k else np.inf,
+            stationarity=judge.residual(padded, cuts),
+            steepest=lambda: judge.residual(candidates) if cuts is None else np.inf,
         )
 
     def _loss_judge(self, surface: QuadraticSurface, question: Question) -> LossJudge:
@@ -305,6 +413,27 @@ class SumsJudge:
             stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
             steepest=lambda: float(np.max(slopes)),
         )
+
+
+def _binding(surface: QuadraticSurface, terms: IntArray, shape: ShapeRules | None) -> Cuts | None:
+    """The rules that a surface just meets, as conditions on some terms, which hold its own."""
+    if shape is None:
+        return None
+    rows, limits, z = [np.zeros((0, len(terms)))], list[float](), surface.coordinates()
+    for rule in shape.slopes:
+        for at in binding_rows(rule, shape.box, surface.W[rule.feature], float(surface.b[rule.feature])):
+            form = np.zeros(len(z))
+            positions, factors = slope_form(rule.feature, at)
+            form[positions] = rule.sign * factors
+            if abs(float(form @ z)) <= BINDING * float(np.abs(form) @ np.abs(z)):
+                rows.append(form[None, terms])
+                limits.append(0.0)
+    for bound in shape.bounds:
+        for sign, limit in ((1.0, bound.low), (-1.0, bound.high)):
+            if np.isfinite(limit) and abs(z[bound.term] - limit) <= ROUNDING * abs(limit):
+                rows.append(sign * (terms == bound.term)[None])
+                limits.append(sign * limit)
+    return Cuts(np.vstack(rows), np.array(limits))
 
 
 def _padded(

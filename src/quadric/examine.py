@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, Judge, Question, SumFacts, SumsJudge
+from quadric.certificate import Certificate, Judge, Question, SlopeProof, SumFacts, SumsJudge
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.classifier import digested
+from quadric.estimators.shape_rules import shape_demands
 from quadric.estimators.validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
@@ -27,6 +28,7 @@ from quadric.estimators.validation import (
     validate_samples,
 )
 from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
@@ -40,6 +42,8 @@ from quadric.samples.target import surfaces_of
 from quadric.samples.units import Units
 from quadric.search.exact import prove
 from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_support
+from quadric.search.rules import SupportLimits
+from quadric.search.shapes import solver_of
 from quadric.search.streamed import judge_streamed
 from quadric.types import FloatArray, IntArray
 
@@ -230,10 +234,10 @@ def _certificates(cases: Sequence[Judged], verbose: int = 0, **limits: Any) -> l
 def _certificate(case: Judged, verbose: int = 0, **limits: Any) -> Certificate:
     """A certificate with what branch and bound proves within limits: those of ``prove``."""
     problem = case.problem
-    certificate = case.judge.certificate(case.surface, case.question)
+    certificate = replace(case.judge.certificate(case.surface, case.question), monotone=case.monotone)
     support, step = case.support(), problem.step()
     if support is not None:
-        found = Found(support, step.refit(support).value)
+        found = Found(support, solver_of(problem, step).refit(support).value)
         # of the terms, and only where the coefficients are the best for them
         best = certificate.objective <= found.value * (1.0 + 1e-9)
         certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found, MOST_CERTIFIED) if best else False)
@@ -250,7 +254,7 @@ def _certificate(case: Judged, verbose: int = 0, **limits: Any) -> Certificate:
 class Judged:
     """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z.
 
-    ``provable`` says whether there is memory for a bound.
+    ``provable`` says whether there is memory for a bound; ``monotone``: its slopes.
     """
 
     surface: QuadraticSurface
@@ -259,6 +263,7 @@ class Judged:
     problem: SparseProblem
     terms: list[str]
     provable: bool = True
+    monotone: tuple[SlopeProof, ...] = ()
 
     def support(self) -> IntArray | None:
         """The support of the surface as positions among the candidates, filled up to k; None where it does not fit."""
@@ -294,7 +299,7 @@ def judged_surfaces(
     samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.surfaces):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {samples.target.n_classes} classes apart")
-    limits = view.limits(k)
+    limits = _shaped(view, view.limits(k), samples.X)
     extent = samples.extent(len(limits.exclude), k=k)
     provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
@@ -302,9 +307,31 @@ def judged_surfaces(
     judged = []
     for surface, number in zip(view.surfaces, samples.surfaces, strict=True):
         problem = data.problem_for(number, C, k)
-        of_surface = Question(loss, C, k, samples.target.y(number), problem.terms)
-        judged.append(Judged(surface, judge, of_surface, problem, view.term_names, provable))
+        of_surface = Question(loss, C, k, samples.target.y(number), problem.terms, problem.shape)
+        judged.append(
+            Judged(
+                surface, judge, of_surface, problem, view.term_names, provable, monotone=_slopes(view, surface, problem.shape)
+            )
+        )
     return judged
+
+
+def _shaped(view: FittedModel, limits: SupportLimits, X: FloatArray) -> SupportLimits:
+    """Limits with the rules on coefficients that a model was fitted under; X in fitted units."""
+    names = getattr(view.classifier, "feature_names_in_", None)
+    demands = shape_demands(view.classifier, names, view.n_features, view.classes, limits)
+    if demands is None:
+        return limits
+    units = view.classifier._units
+    low, high = units(np.array([units.low, units.high]))
+    return replace(limits, shapes=demands.on(X, (low, high)))
+
+
+def _slopes(view: FittedModel, surface: QuadraticSurface, shape: ShapeRules | None) -> tuple[SlopeProof, ...]:
+    """What is true of a surface for each rule on a slope, in the units of the classifier's features."""
+    if shape is None:
+        return ()
+    return SlopeProof.all_of(surface, shape, view.classifier._feature_names(), view.classifier._units)
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:

@@ -246,6 +246,8 @@ def _tied(case: Judged, within: float, limits: Mapping[str, Any] | None) -> Tied
     if support is None:
         raise ValueError("the model has terms that its problem does not allow on these data")
     problem = case.problem
+    if problem.shape is not None:
+        raise ValueError("near ties of models under monotonic_cst or coef_bounds are not known yet")
     return near_ties(problem, support, within) if limits is None else proved_ties(problem, support, within, **limits)
 
 

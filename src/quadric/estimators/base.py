@@ -17,10 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import TOLERANCE, Certificate
+from quadric.certificate import TOLERANCE, Certificate, SlopeProof
 from quadric.errors import ParameterError, warn_user
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.estimators.validation import named_losses, numbers_only, warn_of_spread
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
@@ -213,11 +214,14 @@ class SurfaceFit:
     surface : QuadraticSurface
     search : SearchResult
     certificate : Certificate
+    shape : ShapeRules or None
+        Rules that its coefficients obey.
     """
 
     surface: QuadraticSurface
     search: SearchResult
     certificate: Certificate
+    shape: ShapeRules | None = None
 
     @staticmethod
     def of_passes(found: StreamedResult, n_features: int) -> SurfaceFit:
@@ -364,18 +368,26 @@ class SparseSurfaceClassifier(SurfaceClassifier):
 
     def _in_units(self, samples: LabelledSamples) -> tuple[LabelledSamples, Units]:
         check_magnitude(samples.X)
-        units = Units.of(samples.X, samples.sample_weight, standardize=self.standardize, clip=self.clip)
+        units = Units.of(samples.X, samples.sample_weight, **self._unit_options())
         X = units(samples.X)
         if not self.standardize:
             remedy = "standardize=True and clip=0.01, the defaults, take care of that"
             warn_of_spread(X, getattr(self, "feature_names_in_", None), remedy)
         return replace(samples, X=X), units
 
+    def _unit_options(self) -> dict[str, Any]:
+        """Parameters of ``Units.of``: under rules on slopes every feature has limits, so that they hold for any row."""
+        closed = getattr(self, "monotonic_cst", None) is not None
+        return {"standardize": bool(self.standardize), "clip": self.clip, "closed": closed}
+
     def _set_fits(self, fits: Sequence[SurfaceFit], classes: np.ndarray, units: Units) -> None:
         self.classes_ = classes
         self._set_surfaces([fit.surface for fit in fits])
         self._set_units(units)
-        self.certificates_ = [fit.certificate for fit in fits]
+        names = self._feature_names()
+        self.certificates_ = [
+            replace(fit.certificate, monotone=SlopeProof.all_of(fit.surface, fit.shape, names, units)) for fit in fits
+        ]
         self.status_ = [str(fit.status) for fit in fits]
         self.traces_ = [fit.search.trace for fit in fits]
         self.n_iter_ = np.array([fit.search.n_iter for fit in fits])

@@ -25,6 +25,7 @@ from quadric.estimators.base import (
 )
 from quadric.estimators.constraints import LINEAR, QUADRATIC, support_limits
 from quadric.estimators.feature_rules import CHECKS, FeatureSets, rules_of
+from quadric.estimators.shape_rules import Limits, Signs, shape_demands
 from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
@@ -55,6 +56,7 @@ from quadric.samples.sums import SummedSamples
 from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.methods import METHODS, MOST_EXAMINED, SearchOptions, search
 from quadric.search.rules import SupportLimits
+from quadric.search.shapes import solver_of
 from quadric.search.streamed import fit_streamed
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers
@@ -67,6 +69,7 @@ DECOMPOSITION = {
     "outer_tol": number_above(0.0),
     "max_iter": integer_from(1, LARGEST_COUNT),
 }
+RULED = "rules on slopes and coefficients (monotonic_cst, coef_bounds)"
 # Rows that are looked at in all, about, to examine exchanges of one support by passes at the end of a cross-validation: a proof
 # for many rows takes its time, which ``certify`` has.
 EXAMINED_ROWS = 20_000_000
@@ -136,6 +139,16 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     feature_groups : sequence of sets or None
         Features that count as one for ``max_features``, and cost as much as the most expensive of them, such as the levels of
         one column.
+    monotonic_cst : mapping, sequence or None
+        Features along which the score f must never fall (1 or "increasing") or never rise (-1 or "decreasing"), by name or
+        number, or one sign for each feature, 0 for no rule, as in scikit-learn's HistGradientBoostingClassifier. f is the score
+        of ``classes_[1]``; with more than two classes rules are by class: {"bad": {"income": -1}}. They hold for every row,
+        since all features are then capped, if need be at the smallest and largest training value (with ``clip=None`` they hold
+        in the range of the training rows); the certificates prove it (``monotone``). Levels in ``feature_groups`` exclude each
+        other. Of a feature with two values, the rule is about its step.
+    coef_bounds : mapping or None
+        Smallest and largest coefficient of terms, (low, high) with None for no limit, in the units of ``coef_``; by class with
+        more than two: {"age*debt": (0, None)}. Limits must allow 0, unless ``include`` names the term.
     rho : float or None
         First penalty of the decomposition. None: a thousandth of the mean curvature of the problem.
     growth : float
@@ -237,6 +250,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         feature_cost: Mapping[str | int, float] | None = None,
         max_cost: float | None = None,
         feature_groups: FeatureSets | None = None,
+        monotonic_cst: Signs | None = None,
+        coef_bounds: Limits | None = None,
         rho: float | None = None,
         growth: float = 10**0.5,
         inner_tol: float = 1e-4,
@@ -264,6 +279,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self.feature_cost = feature_cost
         self.max_cost = max_cost
         self.feature_groups = feature_groups
+        self.monotonic_cst = monotonic_cst
+        self.coef_bounds = coef_bounds
         self.rho = rho
         self.growth = growth
         self.inner_tol = inner_tol
@@ -287,7 +304,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         processes = processes_of(self.n_jobs, len(samples.surfaces))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
-        data = loss_named(self.loss).data(samples, limits)
+        data = loss_named(self.loss).data(samples, self._shaped(limits, names, samples))
         fits = list(self._fit_surfaces(data, samples, processes))
         self._warn_of(fits, samples.target.classes)
         self._set_fits(fits, samples.target.classes, units)
@@ -313,6 +330,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         check_parameters(self, self._rules)
         check_needs_only_sums(self.loss)
         check_sums(moments)
+        if self.monotonic_cst is not None or self.coef_bounds is not None:
+            raise ValueError(f"{RULED} need the rows themselves, in memory: use fit")
         limits = self._limits(moments.columns, len(moments.columns))
         sums, data = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
         facts, seed, fits = SumFacts.of(sums), seed_of(self.random_state), []
@@ -391,6 +410,16 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
         return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, **own)
 
+    def _shaped(self, limits: SupportLimits, names: Sequence[str] | None, samples: LabelledSamples) -> SupportLimits:
+        """The same limits with rules on coefficients."""
+        demands = shape_demands(self, names, samples.n_features, samples.target.classes, limits)
+        if demands is None:
+            return limits
+        if loss_named(self.loss).keeps_rows:
+            able = next(name for name in LOSS_NAMES if not loss_named(name).keeps_rows)
+            raise ParameterError(f"{RULED} need loss={able!r}, got {self.loss!r}", loss=able)
+        return replace(limits, shapes=demands.on(samples.X))
+
     def _search_options(
         self, seed: int, surface: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None
     ) -> SearchOptions:
@@ -448,16 +477,16 @@ def fit_surface(
             other = _on_terms(problem, known[0])
             found = found if found.objective <= other.objective else replace(other, trace=found.trace, n_iter=found.n_iter)
     surface = QuadraticSurface.from_coordinates(problem.embed(found.z), found.c)
-    question = Question(problem.loss.name, problem.C, k, y, problem.terms)
+    question = Question(problem.loss.name, problem.C, k, y, problem.terms, problem.shape)
     certificate = judge.certificate(surface, question, problem.terms[found.support])
     certificate = replace(certificate, swap_optimal=found.swap_optimal)
-    return SurfaceFit(surface, found, certificate.bounded(found.lower_bound))
+    return SurfaceFit(surface, found, certificate.bounded(found.lower_bound), problem.shape)
 
 
 @one_blas_thread()
 def _on_terms(problem: SparseProblem, support: IntArray) -> SearchResult:
     """The best surface on given terms; that of a path may be of some rows only."""
-    refit = problem.step().refit(support)
+    refit = solver_of(problem).refit(support)
     return SearchResult(refit.z, refit.c, support, refit.value, 0, Status.TIME_LIMIT, 0.0, ())
 
 

@@ -47,7 +47,7 @@ def support_limits(
         The others of feature_rules.RULES by name.
     """
     names = default_names(n_features) if feature_names is None else [str(name) for name in feature_names]
-    vocabulary = _Vocabulary(names)
+    vocabulary = Vocabulary(names)
     wanted, unwanted = vocabulary.terms("include", include), vocabulary.terms("exclude", exclude)
     both = np.intersect1d(wanted, unwanted)
     if len(both):
@@ -86,7 +86,7 @@ def dictionaries(terms: str, limits: SupportLimits, n_features: int) -> dict[str
     return {LINEAR: linear, QUADRATIC: limits}
 
 
-class _Vocabulary:
+class Vocabulary:
     """What names of terms mean; looked up one by one, as there are millions of terms where there are thousands of features."""
 
     def __init__(self, names: Sequence[str]) -> None:

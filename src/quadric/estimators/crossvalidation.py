@@ -321,10 +321,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             if not task.out_of_time():
                 for found in fits:
                     warn_unless_converged(found, model._schedule().until(task.deadline), type(self).__name__)
-            model._set_fits(fits, samples.target.classes, units)
             model.n_features_in_ = self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
+            model._set_fits(fits, samples.target.classes, units)
 
         with part(0.7, 1.0):
             # sums and a random sample tell the paths where there is one

@@ -62,6 +62,7 @@ ADDED_LATER: dict[str, Any] = {
     **{"rare": "keep", "other": None, "grouped": [], "forms": None},  # of encoders and their columns
     **{"gap_limit": 0.0, "terms": QUADRATIC, "best_terms": QUADRATIC},  # of classifiers
     **dict.fromkeys(("interaction_cst", "hierarchy", "feature_cost", "feature_groups", "max_features", "max_cost")),
+    **dict.fromkeys(("monotonic_cst", "coef_bounds")),
 }
 # Stands for infinity in certificates; where a column is not capped, null does.
 INFINITE = "inf"

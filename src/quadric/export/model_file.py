@@ -159,7 +159,11 @@ def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
         "params": written_parameters(own.get_params(deep=False)),
         "calibration": _calibration(view),
         "certificates": [
-            {name: INFINITE if value == math.inf else value for name, value in asdict(certificate).items()}
+            {
+                name: INFINITE if value == math.inf else value
+                for name, value in asdict(certificate).items()
+                if name != "monotone"
+            }
             for certificate in getattr(own, "certificates_", [])
         ],
         "data": None if saved.data is None else asdict(saved.data),

@@ -6,18 +6,23 @@ of a table: levels exclude each other, and the flag of a missing value is off wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from quadric.geometry.compensated import exact_dot
+from quadric.geometry.lifting import column_ends
 from quadric.geometry.terms import term_index, term_indices
 from quadric.types import BoolArray, FloatArray, IntArray
 
 # Bounds the relative error of a sum of four products, each of them rounded.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
+
+# Slopes that differ by less, relative to what they are the sum of, count as equally low; and how many such rows are listed.
+BINDING, MOST_ROWS = 1e-11, 64
 
 
 class SlopeRule(NamedTuple):
@@ -53,6 +58,65 @@ class Box:
     levels: tuple[IntArray, ...] = ()
     flags: Mapping[int, int] = field(default_factory=dict)
     fills: Mapping[int, float] = field(default_factory=dict)
+
+    @staticmethod
+    def of_rows(X: FloatArray, groups: Sequence[IntArray] = (), ends: tuple[FloatArray, FloatArray] | None = None) -> Box:
+        """What rows say.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (m, n)
+            In the units of a surface.
+        groups : sequence of arrays
+            Features that are made from one column: levels of it, where these are two-valued and exclude each other in X.
+        ends : pair of arrays of shape (n,), optional
+            Limits of the features that are known without these rows; others are infinite.
+        """
+        low, high = column_ends(X)
+        if ends is not None:
+            low, high = (np.where(np.isfinite(own), own, seen) for own, seen in zip(ends, (low, high), strict=True))
+        two_valued = np.zeros(len(low), dtype=bool)
+        if not issparse(X):  # a feature that is not said to have two values is asked for more, never for less
+            two_valued = ((low == X) | (high == X)).all(axis=0) & (low < high)
+        levels = [_levels(X, members[two_valued[members]], high) for members in groups]
+        return Box(low, high, two_valued, tuple(members for members in levels if len(members) > 1))
+
+    def held(self, moving: int) -> list[int]:
+        """Features that stay at their lower limits while one moves: its flag, and the other levels of its column."""
+        flags = [flag for flag, feature in self.flags.items() if feature == moving]
+        return flags + [int(j) for members in self.levels if moving in members for j in members if j != moving]
+
+
+def _levels(X: FloatArray, members: IntArray, high: FloatArray) -> IntArray:
+    """Two-valued features as levels of one column, unless rows have several of them."""
+    are_levels = len(members) > 0 and (np.sum(X[:, members] == high[members], axis=1) <= 1).all()
+    return members if are_levels else members[:0]
+
+
+class CoefficientBound(NamedTuple):
+    """A coefficient of z stays between two limits, which may be infinite."""
+
+    term: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class ShapeRules:
+    """Rules on the coefficients of one surface, in the units in which its terms are counted.
+
+    Attributes
+    ----------
+    slopes : tuple of SlopeRule
+    bounds : tuple of CoefficientBound
+        By the position in the full z.
+    box : Box
+        What rules on slopes speak of.
+    """
+
+    slopes: tuple[SlopeRule, ...]
+    bounds: tuple[CoefficientBound, ...]
+    box: Box
 
 
 class LowestSlope(NamedTuple):
@@ -98,8 +162,8 @@ def lowest_slope(rule: SlopeRule, box: Box, row: FloatArray, constant: float) ->
     weights = rule.sign * row
     at = np.where(weights > 0.0, low, high)  # the slope is linear in x: each feature takes its worse end (11.1)
     margin = 0.0
-    for feature in _held(rule, box):
-        at[feature] = low[feature]
+    held = box.held(rule.feature)
+    at[held] = low[held]
     if box.two_valued[c]:
         at[c] = 0.5 * (low[c] + high[c])  # f(high) - f(low) has W_cc (high + low) / 2 per unit, without half width (11.2)
         margin += ROUNDING * abs(weights[c]) * max(abs(low[c]), abs(high[c]))
@@ -123,10 +187,40 @@ def lowest_slope(rule: SlopeRule, box: Box, row: FloatArray, constant: float) ->
     return LowestSlope(exact_dot(weights, at, rule.sign * constant), at, margin)
 
 
-def _held(rule: SlopeRule, box: Box) -> list[int]:
-    """Features that stay at their lower limits while the ruled one moves: its flag, and the other levels of its column."""
-    flags = [flag for flag, feature in box.flags.items() if feature == rule.feature]
-    return flags + [int(j) for members in box.levels if rule.feature in members for j in members if j != rule.feature]
+def binding_rows(rule: SlopeRule, box: Box, row: FloatArray, constant: float) -> list[FloatArray]:
+    """Rows of the box where the slope along a feature is as low as anywhere, up to rounding: some of them, if they are many.
+
+    Parameters
+    ----------
+    rule, box, row, constant :
+        As in ``lowest_slope``.
+    """
+    lowest = lowest_slope(rule, box, row, constant)
+    size = np.abs(row) @ np.maximum(np.abs(box.low), np.abs(box.high)) + abs(constant)
+    near, found = lowest.slope + BINDING * size, [lowest.at]
+    for base in found:  # grows while it is gone through
+        for other in _neighbours(rule, box, row, base):
+            is_known = any(np.array_equal(other, each) for each in found)
+            if len(found) < MOST_ROWS and not is_known and exact_dot(rule.sign * row, other, rule.sign * constant) <= near:
+                found.append(other)
+    return found
+
+
+def _neighbours(rule: SlopeRule, box: Box, row: FloatArray, at: FloatArray) -> Iterator[FloatArray]:
+    """Rows of the box that differ from one in a value that the slope depends on, in a level, or in a flag and its value."""
+    fixed = {rule.feature} if box.two_valued[rule.feature] else set()
+    fixed.update(box.held(rule.feature))
+    of_level = {int(j): members for members in box.levels for j in members}
+    for feature in set(np.flatnonzero(row).tolist()) - fixed:
+        for end in (box.low[feature], box.high[feature]):
+            other = at.copy()
+            other[of_level.get(feature, [])] = box.low[of_level.get(feature, [])]
+            other[feature] = end
+            for flag, owner in box.flags.items():  # a flag that is on goes with what is imputed
+                if owner in box.fills and owner != rule.feature and feature in (flag, owner):
+                    other[flag] = box.high[flag] if feature == flag and end == box.high[flag] else box.low[flag]
+                    other[owner] = box.fills[owner] if other[flag] == box.high[flag] else other[owner]
+            yield other
 
 
 def slope_form(feature: int, at: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import nnls
 
 from quadric.geometry.compensated import exact_dot
 from quadric.types import FloatArray
@@ -56,6 +57,19 @@ class WeighedCuts:
 
     cuts: Cuts
     multipliers: FloatArray
+
+    @staticmethod
+    def fitting(cuts: Cuts, gradient: FloatArray, root: FloatArray) -> WeighedCuts:
+        """The multipliers that cancel most of a gradient of F, in units in which the curvature of F is one.
+
+        Parameters
+        ----------
+        cuts : Cuts
+        gradient : array of shape (n_terms,)
+        root : array of shape (n_terms, n_terms)
+            T with T T' about the inverse of the curvature.
+        """
+        return WeighedCuts(cuts, nnls((cuts.A @ root).T, gradient @ root)[0])
 
     @property
     def pull(self) -> FloatArray:

@@ -18,6 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from quadric.geometry.compensated import balanced, misfits
+from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.geometry.energy import EPS, Energy, EnergyNorm, rounding_of_sum
 from quadric.geometry.lifting import lift, lift_about, lift_adjoint, middle_of, sizes_about
 from quadric.types import FloatArray, IntArray
@@ -61,8 +62,12 @@ class Residuals:
         """[Gz - R'v] divided by the scales."""
         return (self.energy_gradient - lift_adjoint(self.X, v)) / self.scale
 
-    def largest(self, gradient: FloatArray, v: FloatArray) -> float:
-        """The largest entry of a scaled gradient and of the equation of c."""
+    def largest(self, gradient: FloatArray, terms: IntArray, v: FloatArray, cuts: Cuts | None = None) -> float:
+        """The largest entry of a scaled gradient on some terms, less what cuts on these can pull, and of the equation of c."""
+        gradient = gradient[terms]
+        if cuts is not None and len(cuts):
+            scale = self.scale[terms]
+            gradient = gradient - WeighedCuts.fitting(cuts, gradient * scale, np.diag(1.0 / scale)).pull / scale
         return max(float(np.max(np.abs(gradient), initial=0.0)), abs(float(v.sum())) / self.total_scale)
 
 
@@ -80,8 +85,11 @@ class LossJudge(ABC):
         """C sum_i o_i H(1 - y_i f(x_i))."""
 
     @abstractmethod
-    def decrease(self, terms: IntArray) -> float:
-        """Upper bound, safe against rounding, on F at the surface minus the minimum of F on ``terms``; inf: cannot be told."""
+    def decrease(self, terms: IntArray, cuts: Cuts | None = None) -> float:
+        """Upper bound, safe against rounding, on F at the surface minus the minimum of F on ``terms``; inf: cannot be told.
+
+        ``cuts``: conditions on these terms that the surface just meets, under which the minimum is.
+        """
 
     @cached_property
     def _gradient(self) -> FloatArray:
@@ -91,9 +99,9 @@ class LossJudge(ABC):
         """Scaled gradient of the Lagrangian for all terms, with the multipliers that suit ``terms`` best."""
         return self._gradient
 
-    def residual(self, terms: IntArray) -> float:
-        """Largest scaled residual of the optimality conditions of ``terms`` and of c."""
-        return self._residuals.largest(self._gradient[terms], self._v)
+    def residual(self, terms: IntArray, cuts: Cuts | None = None) -> float:
+        """Largest scaled residual of the optimality conditions of ``terms``, under cuts on these, and of c."""
+        return self._residuals.largest(self._gradient, terms, self._v, cuts)
 
 
 class Margins:
@@ -124,9 +132,14 @@ class EnergyGap:
     terms : array
     y : array of shape (m,)
     norm : EnergyNorm
+    cuts : Cuts or None
+        Conditions on the terms; their multipliers pull as those of the samples do (12.4).
     """
 
-    def __init__(self, residuals: Residuals, terms: IntArray, y: FloatArray, norm: EnergyNorm) -> None:
+    def __init__(
+        self, residuals: Residuals, terms: IntArray, y: FloatArray, norm: EnergyNorm, cuts: Cuts | None = None
+    ) -> None:
+        self._z, self._cuts = residuals.z[terms], cuts
         z, middle = residuals.z[terms], middle_of(residuals.X)
         # Multipliers that balance do not see where the samples are lifted about, so where least cancels
         self.R, self._y, self.norm = lift_about(residuals.X, middle, terms), y, norm
@@ -151,7 +164,11 @@ class EnergyGap:
     def at(self, multipliers: FloatArray, samples: float) -> float:
         """The gap at multipliers that balance, given the sum over the samples; rounded up."""
         doubt = rounding_of_sum(len(self._y)) * (multipliers @ self._sizes) + self._pull_doubt
-        return (samples + self.norm.halved_square(self.missing(multipliers), doubt)) * (1.0 + rounding_of_sum(len(self._y)))
+        missing = self.missing(multipliers)
+        if self._cuts is not None and len(self._cuts):
+            held = WeighedCuts.fitting(self._cuts, -missing, self.norm.inverse / self.norm.lengths[:, None])
+            missing, doubt, samples = missing + held.pull, doubt + held.pull_error, samples + abs(held.idle(self._z))
+        return (samples + self.norm.halved_square(missing, doubt)) * (1.0 + rounding_of_sum(len(self._y)))
 
 
 def smallest_gap(
@@ -161,6 +178,7 @@ def smallest_gap(
     attempts: Callable[[EnergyGap], Iterable[FloatArray]],
     samples: Callable[[FloatArray], float],
     settled: float,
+    cuts: Cuts | None = None,
 ) -> float:
     """The smallest duality gap on some terms that attempts at the multipliers reach (5.8 and 10.6).
 
@@ -175,6 +193,8 @@ def smallest_gap(
         The sum over the samples.
     settled : float
         Below it, no other multipliers are tried.
+    cuts : Cuts or None
+        Conditions on the terms.
 
     Returns
     -------
@@ -184,7 +204,7 @@ def smallest_gap(
     norm, best = EnergyNorm.of(residuals.energy, terms, len(y)), np.inf
     if norm is None:
         return best
-    gap = EnergyGap(residuals, terms, y, norm)
+    gap = EnergyGap(residuals, terms, y, norm, cuts)
     # every attempt is a proof, good or bad: the smallest gap holds
     for attempt in attempts(gap):
         multipliers = balanced(attempt, y)

@@ -19,7 +19,7 @@ from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from quadric.geometry.compensated import misfits
-from quadric.geometry.cuts import WeighedCuts
+from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.geometry.energy import EPS, TRUSTED, Energy, graded_factor, rounding_of_sum
 from quadric.geometry.lifting import lift, row_chunks
 from quadric.types import FloatArray, IntArray
@@ -169,11 +169,18 @@ class StackedRows:
         curved = self._H @ x[:-1]
         return float(curved @ curved), np.append(-(curved @ self._H), 0.0)
 
-    def decrease(self, x: FloatArray) -> float:
-        """Upper bound on what F can still lose on these terms (5.5); inf where it cannot be told."""
+    def decrease(self, x: FloatArray, cuts: Cuts | None = None) -> float:
+        """Upper bound on what F can still lose on these terms (5.5), under cuts on z (12.3); inf where it cannot be told."""
         rough = self.roughly(x)
-        bound = self._left(rough)
-        return bound if bound <= SMALL * rough.value else self._left(self.at(x))
+        bound = self._left_under(rough, x, cuts)
+        return bound if bound <= SMALL * rough.value else self._left_under(self.at(x), x, cuts)
+
+    def _left_under(self, reached: Evaluation, x: FloatArray, cuts: Cuts | None) -> float:
+        if cuts is None or not len(cuts):
+            return self._left(reached)
+        inverse, _ = self._inverse
+        held = WeighedCuts.fitting(cuts.with_level(), -2.0 * reached.gradient * self.lengths, inverse / self.lengths[:, None])
+        return self._left(self._held(reached, held)) + abs(held.idle(x))
 
     def _left(self, evaluation: Evaluation) -> float:
         inverse, error = self._inverse

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.cuts import Cuts
 from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
@@ -63,6 +64,8 @@ class SparseProblem(ABC):
         Trace of the loss-weighted scatter of the lifted samples.
     rule : SupportRule
         Which supports are admissible.
+    surface : int
+        Which one of the target.
     """
 
     loss_name: ClassVar[str]
@@ -72,6 +75,12 @@ class SparseProblem(ABC):
     terms: IntArray
     scatter_trace: float
     rule: SupportRule
+    surface: int = 1
+
+    @property
+    def shape(self) -> ShapeRules | None:
+        """Rules on the coefficients; None: there are none."""
+        return self.rule.shapes.get(self.surface)
 
     @property
     def loss(self) -> Loss:
@@ -226,6 +235,26 @@ class RuledSolution(StepSolution):
         return RuledSolution.of(solution, np.zeros(n_cuts))
 
 
+@dataclass(frozen=True)
+class Pulls:
+    """What rules say of F on every support: F(z) >= F(z) - p'z + constant where they hold (docs/mathematics.md, eq. 12.6).
+
+    Attributes
+    ----------
+    low, high : arrays of shape (p,)
+        p_j is any number between these; they are equal on the support of the fit whose multipliers they come from.
+    constant : float
+    """
+
+    low: FloatArray
+    high: FloatArray
+    constant: float
+
+    def nearest(self, gradient: FloatArray) -> FloatArray:
+        """The pulls that cancel as much of the gradient of F as they can: no entrant helps more than it has to."""
+        return np.clip(gradient, self.low, self.high)
+
+
 class Step(ABC):
     """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
 
@@ -314,6 +343,10 @@ class Explorer(ABC):
 
         Infinite where the exchange is not admissible or, unless it stays below a ceiling of the objective, not examined.
         """
+
+    def floors(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> FloatArray:
+        """Lower bounds of the objective under rules after each exchange (docs/mathematics.md, eq. 12.6)."""
+        raise NotImplementedError("this loss cannot be fitted under rules on slopes and coefficients")
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,6 @@ class RowsProblem(SparseProblem):
         Labels in {-1, 1}.
     labelled : LabelledSamples or None
         What passes go over.
-    surface : int
-        Which one of the target of ``labelled``.
     """
 
     order: ClassVar[Literal["C", "F"]] = "C"  # how A is stored: by samples or by terms
@@ -46,7 +44,6 @@ class RowsProblem(SparseProblem):
     rows: LiftedRows
     y: FloatArray
     labelled: LabelledSamples | None = None
-    surface: int = 1
 
     @property
     def A(self) -> FloatArray:
@@ -142,4 +139,5 @@ class RowsProblem(SparseProblem):
             mean_y=mean_y,
             scatter_y=float(o @ (y - mean_y) ** 2),
             total_weight=total,
+            surface=self.surface,
         )

@@ -7,12 +7,13 @@ increasing array of positions. Rules themselves are in search/rules.py: no loss 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
 
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.moments import LiftedMoments
 from quadric.geometry.redundancy import redundant_of_moments
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -75,6 +76,8 @@ class SupportRule(ABC):
 
     entails: ClassVar[bool] = True
     """Whether a term inside or outside a support can say anything about others; False spares branch and bound the question."""
+    shapes: Mapping[int, ShapeRules] = {}
+    """Rules on the coefficients, by surface: they leave all supports admissible, and say what surfaces these may have."""
 
     @property
     @abstractmethod

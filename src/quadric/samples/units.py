@@ -35,7 +35,7 @@ class Units:
     recoding: Recoding | None = None
 
     @staticmethod
-    def of(X: FloatArray, weight: FloatArray, *, standardize: bool, clip: float | None) -> Units:
+    def of(X: FloatArray, weight: FloatArray, *, standardize: bool, clip: float | None, closed: bool = False) -> Units:
         """What training rows say of their columns.
 
         Parameters
@@ -47,11 +47,16 @@ class Units:
             Whether to centre and scale; by weighted mean and standard deviation, of the capped values.
         clip : float or None
             Share of the rows beyond each limit, as in ``caps``; None: no limits.
+        closed : bool
+            Whether columns that this leaves alone are capped, too, at their smallest and largest value.
         """
         n = X.shape[1]
         low, high = np.full(n, -np.inf), np.full(n, np.inf)
         if clip is not None:
             low, high = caps(X, weight, clip)
+            if closed:
+                low = np.where(np.isfinite(low), low, X.min(axis=0))
+                high = np.where(np.isfinite(high), high, X.max(axis=0))
             X = np.clip(X, low, high)
         if not standardize:
             return Units(low, high, np.zeros(n), np.ones(n))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -19,6 +20,7 @@ from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove
 from quadric.search.exchanges import exchanged, is_swap_optimal_by_passes
+from quadric.search.shapes import is_swap_optimal_under, searched_under
 from quadric.types import IntArray
 
 # Perturbations of the support of a cheaper loss that a search starts from.
@@ -69,6 +71,8 @@ class SearchOptions:
 def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Penalty decomposition and its refit."""
     result = _decomposed(problem, problem.decomposable(), options)
+    if problem.shape is not None:
+        result = searched_under(problem, result, lambda: False)
     optimal = is_swap_optimal(problem, Found(result.support, result.objective))
     return replace(result, swap_optimal=optimal)
 
@@ -76,18 +80,26 @@ def search_pd(problem: SparseProblem, options: SearchOptions) -> SearchResult:
 def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """Decomposition and forward selection, then local search; never worse than the decomposition alone.
 
-    Where there are very many rows: the same on a random sample, then exchanges by passes over all of them.
+    Where there are very many rows: the same on a random sample, then exchanges by passes over all of them. Under rules on
+    coefficients: exchanges from where all that ends without them.
     """
     going = clock(options.schedule.time_limit)
     if problem.by_passes and (stream := problem.streamed(searched=True)) is not None:
         stream.passes.going = going
-        return of_passes(stream, *search_by_passes(stream, options))
-    return _polished(problem, search_locally(problem, options), options, going)
+        result = of_passes(stream, *search_by_passes(stream, options))
+    else:
+        result = _polished(problem, search_locally(problem, options), options, going)
+    return result if problem.shape is None else searched_under(problem, result, going, options.report)
 
 
 def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptions, going: Callable[[], bool]) -> SearchResult:
     """Exchanges until each is proved to be useless, where no closed form has told already and they are few."""
-    if problem.loss.cheap_exchanges or not going() or (stream := problem.streamed(searched=False)) is None:
+    if (
+        problem.loss.cheap_exchanges
+        or problem.shape is not None
+        or not going()
+        or (stream := problem.streamed(searched=False)) is None
+    ):
         return result
     support = result.support
     try:
@@ -160,11 +172,17 @@ def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOpti
 
 
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
-    """The best support by branch and bound, from where local search ended; the bound holds also when time runs out."""
+    """The best support by branch and bound, from where local search ended; the bound holds also when time runs out.
+
+    Under rules on coefficients the bound is that of the problem without them, which seldom closes the gap.
+    """
     limit = options.schedule.time_limit
     local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
-    start = Found(local.support, local.objective)
-    proof = prove(problem, start, time_limit=limit, gap_limit=options.gap_limit, report=options.report)
+    limits: dict[str, Any] = {"time_limit": limit, "gap_limit": options.gap_limit, "report": options.report}
+    if problem.shape is not None:
+        start = Found(local.support, problem.step().refit(local.support).value)
+        return replace(local, lower_bound=prove(problem, start, **limits).lower_bound)
+    proof = prove(problem, Found(local.support, local.objective), **limits)
     local = _refitted(local, problem.step(), proof.best.support)
     return replace(
         local,
@@ -233,6 +251,8 @@ def is_swap_optimal(problem: SparseProblem, found: Found, most: int = MOST_POLIS
 
 
 def _is_swap_optimal(problem: SparseProblem, found: Found, most: int) -> bool | None:
+    if problem.shape is not None:
+        return is_swap_optimal_under(problem, found.support)
     if problem.loss.cheap_exchanges:
         return _in_closed_form(problem, found)
     stream = problem.streamed(searched=False)

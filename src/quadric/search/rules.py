@@ -6,13 +6,14 @@ hierarchy (a product only with its factors) or a budget of features. ``SupportLi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.terms import LINEAR, term_count, term_factors
 from quadric.losses.supports import Candidates, Completion, Moves, SupportRule
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -34,11 +35,13 @@ class RequiredTerms(SupportRule):
     n_terms : int
     terms : array
         The terms it must hold.
+    shapes : mapping of int to ShapeRules
     """
 
     entails: ClassVar[bool] = False
     n_terms: int
     terms: IntArray = field(default_factory=_no_terms)
+    shapes: Mapping[int, ShapeRules] = field(default_factory=dict)
 
     @property
     def required(self) -> IntArray:
@@ -76,7 +79,7 @@ class RequiredTerms(SupportRule):
         return np.union1d(others, self.terms)
 
     def among(self, candidates: IntArray) -> RequiredTerms:
-        return RequiredTerms(len(candidates), np.searchsorted(candidates, self.terms))
+        return RequiredTerms(len(candidates), np.searchsorted(candidates, self.terms), self.shapes)
 
 
 @dataclass(frozen=True)
@@ -90,12 +93,15 @@ class SupportLimits:
         Whether redundant products, which are affine functions of their own factors on the data, are left out, too.
     structure : Structure or None
         Rules on terms and features together.
+    shapes : mapping of int to ShapeRules
+        Rules on the coefficients, by surface.
     """
 
     include: IntArray = field(default_factory=_no_terms)
     exclude: IntArray = field(default_factory=_no_terms)
     lean: bool = False
     structure: Structure | None = None
+    shapes: Mapping[int, ShapeRules] = field(default_factory=dict)
 
     def demanded_features(self, n_features: int) -> IntArray:
         both = np.concatenate([factor[self.include] for factor in term_factors(n_features)])
@@ -106,7 +112,7 @@ class SupportLimits:
 
     def only(self, terms: IntArray, n_terms: int) -> SupportLimits:
         """Some of all ``n_terms`` terms as the only candidates, for refits."""
-        return SupportLimits(self.include, np.setdiff1d(np.arange(n_terms), terms))
+        return SupportLimits(self.include, np.setdiff1d(np.arange(n_terms), terms), shapes=self.shapes)
 
     def without(self, redundant: Callable[[], BoolArray]) -> SupportLimits:
         """The same limits, with terms that the data make redundant among the excluded ones if that is asked for."""
@@ -132,8 +138,9 @@ class SupportLimits:
         if len(missing):
             raise ValueError(f"include names terms that do not vary on the data: coef_ indices {missing.tolist()}")
         required = np.searchsorted(terms, np.unique(self.include))
-        of_terms = RequiredTerms(len(terms), required) if self.structure is None else self.structure.rule(terms, required)
-        return Candidates(terms, of_terms)
+        if self.structure is None:
+            return Candidates(terms, RequiredTerms(len(terms), required, self.shapes))
+        return Candidates(terms, replace(self.structure.rule(terms, required), shapes=self.shapes))
 
 
 NO_LIMITS = SupportLimits()

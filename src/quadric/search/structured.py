@@ -7,13 +7,14 @@ of its factors), its groups of features (the levels of one column are one group)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.terms import LINEAR, term_count, term_factors, term_index, term_indices
 from quadric.losses.supports import Completion, Move, Moves, SupportRule
 from quadric.types import BoolArray, FloatArray, IntArray
@@ -100,6 +101,7 @@ class StructuredRule(SupportRule):
         Of the features of a term; the last group of all is nobody's, and free.
     prices : array of shape (n_budgets, n_groups + 1)
     limits : array of shape (n_budgets,)
+    shapes : mapping of int to ShapeRules
     """
 
     terms: IntArray
@@ -110,6 +112,7 @@ class StructuredRule(SupportRule):
     groups: IntArray
     prices: FloatArray
     limits: FloatArray
+    shapes: Mapping[int, ShapeRules] = field(default_factory=dict)
 
     @property
     def n_terms(self) -> int:

@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from quadric.geometry.cuts import Cuts
 from quadric.geometry.duality import CLOSE, EnergyGap, LossJudge, Margins, Residuals, smallest_gap
 from quadric.geometry.lifting import as_dense, lift
 
@@ -47,19 +48,19 @@ class HingeJudge(LossJudge):
     def gradient(self, terms: np.ndarray) -> np.ndarray:
         return self._residuals.gradient(self._in_band(tuple(terms), MARGIN_BANDS[-1]) * self._y)
 
-    def residual(self, terms: np.ndarray) -> float:
+    def residual(self, terms: np.ndarray, cuts: Cuts | None = None) -> float:
         residual = np.inf
         for band in MARGIN_BANDS:
-            residual = min(residual, self._residual_in_band(terms, band))
+            residual = min(residual, self._residual_in_band(terms, band, cuts))
             if residual <= ROUNDING:
                 break
         return residual
 
-    def decrease(self, terms: np.ndarray) -> float:
+    def decrease(self, terms: np.ndarray, cuts: Cuts | None = None) -> float:
         """The duality gap (5.8) at the best multipliers that a few attempts find."""
         at = self._residuals
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
-        return smallest_gap(at, terms, self._y, partial(self._attempts, terms), self._slack, settled)
+        return smallest_gap(at, terms, self._y, partial(self._attempts, terms), self._slack, settled, cuts)
 
     def _slack(self, multipliers: np.ndarray) -> float:
         """The samples' part of the gap, with room for the errors of the margins."""
@@ -75,12 +76,12 @@ class HingeJudge(LossJudge):
             near = np.flatnonzero(np.abs(self._shortfall) <= np.maximum(band, self._margins.noise))
             yield self._multipliers(gap.R, self._residuals.energy_gradient[terms], near, gap.weighed)
 
-    def _residual_in_band(self, terms: np.ndarray, band: float) -> float:
+    def _residual_in_band(self, terms: np.ndarray, band: float, cuts: Cuts | None) -> float:
         multipliers = self._in_band(tuple(terms), band)
         v = multipliers * self._y
         between = (multipliers > 0.0) & (multipliers < self._upper)
         off_margin = float(np.max(np.abs(self._shortfall[between]), initial=0.0))
-        return max(self._residuals.largest(self._residuals.gradient(v)[terms], v), off_margin)
+        return max(self._residuals.largest(self._residuals.gradient(v), terms, v, cuts), off_margin)
 
     def _multipliers_in_band(self, terms: tuple[int, ...], band: float) -> np.ndarray:
         chosen, at = np.array(terms, dtype=np.intp), self._residuals

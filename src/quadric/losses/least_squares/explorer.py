@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, Pulls, RuledSolution
 from quadric.losses.columns import MAX_KICK, compounds, resized_tableau
 from quadric.losses.least_squares.problem import LeastSquaresProblem
 from quadric.losses.supports import Move, Moves
@@ -23,7 +23,8 @@ class LeastSquaresExplorer(Explorer):
 
     def __init__(self, problem: LeastSquaresProblem) -> None:
         self.rule, self.n_terms = problem.rule, problem.n_terms
-        self.tableau = Tableau(problem.M, problem.q, problem.constant, problem.rule.required)
+        self._quadratic = problem.M, problem.q, problem.constant
+        self.tableau = Tableau(*self._quadratic, problem.rule.required)
         self.n_refits = 0
         self._lowest: dict[int, float] = {}  # end of a descent so far, by number of terms
 
@@ -60,6 +61,13 @@ class LeastSquaresExplorer(Explorer):
         self.tableau.go_to(found.support)
         moves = self.rule.moves(found.support)
         return moves, self.tableau.exchanges(moves)
+
+    def floors(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> FloatArray:
+        M, q, constant = self._quadratic
+        pull = pulls.nearest(M[:, support] @ fit.z[support] - q)
+        tableau = Tableau(M, q + pull, constant + pulls.constant, self.rule.required)
+        tableau.go_to(support)
+        return tableau.value + tableau.exchanges(moves)
 
     def _descend(self, seen: set[bytes] | None = None) -> Found:
         """Best moves until none helps, or until a support in ``seen``, whose end is known, comes up again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quadric.geometry.compensated import misfits
+from quadric.geometry.cuts import Cuts
 from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.lifting import column_ends, lift
 from quadric.geometry.stacked import StackedRows
@@ -28,9 +29,9 @@ class LeastSquaresJudge(LossJudge):
     def loss_value(self) -> float:
         return self._value
 
-    def decrease(self, terms: np.ndarray) -> float:
+    def decrease(self, terms: np.ndarray, cuts: Cuts | None = None) -> float:
         at = self._residuals
-        return StackedRows(at.X, at.energy, self._weight, self._y, terms).decrease(np.append(at.z[terms], at.c))
+        return StackedRows(at.X, at.energy, self._weight, self._y, terms).decrease(np.append(at.z[terms], at.c), cuts)
 
 
 def _cancels(residuals: Residuals) -> bool:

@@ -37,8 +37,6 @@ class LeastSquaresProblem(SparseProblem):
         Sum of the loss weights.
     samples : LabelledSamples or None
         The samples themselves, if they are in memory, for where their sums have lost digits.
-    surface : int
-        Which one of their target.
     n_samples : int or None
         How many there are, where that is known without them.
     sums : Energy or None
@@ -53,7 +51,6 @@ class LeastSquaresProblem(SparseProblem):
     scatter_y: float
     total_weight: float
     samples: LabelledSamples | None = None
-    surface: int = 1
     n_samples: int | None = None
     sums: Energy | None = None
 

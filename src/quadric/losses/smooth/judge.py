@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from quadric.geometry.cuts import Cuts
 from quadric.geometry.duality import EnergyGap, LossJudge, Margins, Residuals, smallest_gap
 from quadric.losses.smooth.formulas import SmoothLoss
 
@@ -44,11 +45,11 @@ class SmoothJudge(LossJudge):
     def loss_value(self) -> float:
         return float(self._weight @ self._loss.value(self._margins))
 
-    def decrease(self, terms: np.ndarray) -> float:
+    def decrease(self, terms: np.ndarray, cuts: Cuts | None = None) -> float:
         """The duality gap (10.6) at the better of two choices of multipliers."""
         at = self._residuals
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
-        return smallest_gap(at, terms, self._y, self._attempts, self._divergence, settled)
+        return smallest_gap(at, terms, self._y, self._attempts, self._divergence, settled, cuts)
 
     def _divergence(self, multipliers: np.ndarray) -> float:
         """The samples' part of the gap, with room for the errors of the margins and of the sum itself."""

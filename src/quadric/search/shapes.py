@@ -1,0 +1,294 @@
+"""Refits and exchanges under rules on slopes and coefficients, for any loss (docs/mathematics.md, section 12).
+
+A rule on the slope along a feature is a condition on every row of a box: too many to list. A refit begins with rows that are
+known to bind, asks where the slope is lowest (geometry/box.py), adds that row as a cut, and so on until no row has the wrong
+slope. Exchanges are looked at in the order of lower bounds, so that most of them need no refit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from quadric.geometry.box import LowestSlope, SlopeRule, lowest_slope
+from quadric.geometry.cuts import ROUNDING, Cuts
+from quadric.geometry.terms import LINEAR, term_factors
+from quadric.losses.base import IMPROVEMENT, Explorer, Pulls, RuledSolution, SparseProblem, Step, StepSolution
+from quadric.losses.cuts import Infeasible
+from quadric.losses.supports import Move
+from quadric.progress import Report, silent
+from quadric.search.decomposition import SearchResult
+from quadric.types import BoolArray, FloatArray, IntArray
+
+# Times that coefficients which miss a rule by rounding are moved into it, each time twice as far.
+MOVES_INSIDE = 30
+
+
+class SlopeCut(NamedTuple):
+    """The rule on a feature at one row of the box; the row has a last entry of one, for the linear term."""
+
+    rule: SlopeRule
+    at: FloatArray
+
+
+@dataclass(frozen=True)
+class RuledFit:
+    """The best surface on a support under rules.
+
+    Attributes
+    ----------
+    support : array
+    solution : RuledSolution
+        Its multipliers are those of ``cuts``, then those of the limits on coefficients of the support.
+    cuts : tuple of SlopeCut
+    """
+
+    support: IntArray
+    solution: RuledSolution
+    cuts: tuple[SlopeCut, ...]
+
+    @property
+    def value(self) -> float:
+        return self.solution.value
+
+
+class Ruled:
+    """Refits of a problem under its rules.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+    step : Step, optional
+        Its solver without rules.
+    """
+
+    def __init__(self, problem: SparseProblem, step: Step | None = None) -> None:
+        assert problem.shape is not None
+        self.problem, self.shape, self._step = problem, problem.shape, step or problem.step()
+        factors = term_factors(problem.n_features)
+        self._left, self._right = factors.left[problem.terms], factors.right[problem.terms]
+        places = np.searchsorted(problem.terms, [bound.term for bound in self.shape.bounds])
+        self._limits = {
+            int(place): bound
+            for place, bound in zip(places, self.shape.bounds, strict=True)
+            if place < problem.n_terms and problem.terms[place] == bound.term
+        }
+
+    def refit(self, support: IntArray) -> StepSolution:
+        fit = self.fit(support)
+        if fit is None:
+            raise Infeasible("the rules on slopes and coefficients leave no surface on the terms of a support")
+        return fit.solution
+
+    def bracket(self, support: IntArray) -> tuple[float, float]:
+        return self.refit(support).value, self._step.bracket(support)[1]  # a bound without rules holds under them
+
+    def fit(self, support: IntArray, known: Iterable[SlopeCut] = (), ceiling: float = np.inf) -> RuledFit | None:
+        """The best surface on a support; None where there is none under the rules, or none below a ceiling.
+
+        Parameters
+        ----------
+        support : array
+        known : iterable of SlopeCut
+            Cuts that probably bind.
+        ceiling : float
+        """
+        ruled = [(rule, *self._terms_of(rule, support)) for rule in self.shape.slopes]
+        ruled = [(rule, own, partner) for rule, own, partner in ruled if len(own)]
+        limits, rows = self._limits_on(support), dict[bytes, tuple[SlopeCut, FloatArray]]()
+
+        def is_new(cut: SlopeCut) -> bool:
+            for rule, own, partner in ruled:
+                if rule == cut.rule:
+                    row = np.zeros(len(support))
+                    row[own] = rule.sign * cut.at[partner]
+                    key = row.tobytes()
+                    if key not in rows:
+                        rows[key] = cut, row
+                        return True
+            return False
+
+        for cut in known:
+            is_new(cut)
+        while True:
+            A = np.array([row for _, row in rows.values()]).reshape(len(rows), len(support))
+            cuts = Cuts(np.vstack([A, limits.A]), np.append(np.zeros(len(rows)), limits.b))
+            try:
+                solution = self._step.refit_under(support, cuts)
+            except Infeasible:
+                return None
+            if solution.value >= ceiling:  # cuts that are not there yet can only raise it
+                return None
+            lowest = [(rule, self._lowest(rule, solution.z[support], own, partner)) for rule, own, partner in ruled]
+            # rows that are cuts already are missed by rounding only
+            if not sum([is_new(SlopeCut(rule, np.append(low.at, 1.0))) for rule, low in lowest if low.slope < 0.0]):
+                break
+        inside = self._inside(solution, support, ruled)
+        return None if inside is None else RuledFit(support, inside, tuple(cut for cut, _ in rows.values()))
+
+    def pulls(self, fit: RuledFit) -> Pulls:
+        """What the multipliers of a fit say of all terms (12.6)."""
+        inside = np.zeros(self.problem.n_terms, dtype=bool)
+        inside[fit.support] = True
+        low, high = np.zeros(self.problem.n_terms), np.zeros(self.problem.n_terms)
+        weights = fit.solution.multipliers
+        for rule in self.shape.slopes:
+            own, partner = self._terms_of(rule, np.arange(self.problem.n_terms))
+            mine = [i for i, cut in enumerate(fit.cuts) if cut.rule == rule]
+            ats = np.array([fit.cuts[i].at for i in mine]).reshape(len(mine), self.problem.n_features + 1)
+            ends = self._ends(rule)[:, partner]
+            if inside[own].any():
+                fixed = inside[own] | ~self._loose[partner]
+                pull = np.where(fixed, (weights[mine] @ ats)[partner], weights[mine].sum() * ends)
+            else:  # a rule on a feature without terms: any cut of it may have any weight
+                pull = np.array([np.where(ends[0] < 0.0, -np.inf, 0.0), np.where(ends[1] > 0.0, np.inf, 0.0)])
+            pull = np.sort(rule.sign * pull, axis=0)
+            low[own] += pull[0]
+            high[own] += pull[1]
+        constant = 0.0
+        for place, bound in self._limits.items():
+            if not inside[place]:
+                high[place] += np.inf if bound.low == 0.0 else 0.0
+                low[place] -= np.inf if bound.high == 0.0 else 0.0
+        limits = self._limits_on(fit.support)
+        own_weights = weights[len(fit.cuts) :]
+        pull = own_weights @ limits.A
+        low[fit.support] += pull
+        high[fit.support] += pull
+        constant = float(own_weights @ limits.b)
+        return Pulls(low, high, constant)
+
+    @cached_property
+    def _loose(self) -> BoolArray:
+        """Features that can be anywhere between their limits in a row, whatever its other values are; not linear terms."""
+        box, loose = self.shape.box, np.ones(self.problem.n_features + 1, dtype=bool)
+        for members in box.levels:
+            loose[members] = False
+        loose[[*box.flags.keys(), *box.flags.values(), LINEAR]] = False
+        return loose
+
+    def _ends(self, rule: SlopeRule) -> FloatArray:
+        """The smallest and the largest value of each feature, of what its slope counts of the ruled one, and of one."""
+        box = self.shape.box
+        ends = np.array([np.append(box.low, 1.0), np.append(box.high, 1.0)])
+        if box.two_valued[rule.feature]:
+            ends[:, rule.feature] = ends[:, rule.feature].mean()
+        held = box.held(rule.feature)
+        ends[:, held] = ends[0, held]
+        return ends
+
+    def _terms_of(self, rule: SlopeRule, support: IntArray) -> tuple[IntArray, IntArray]:
+        """Where the terms of a feature stand in a support, and their other factors; LINEAR is the last entry of a cut."""
+        left, right = self._left[support], self._right[support]
+        own = np.flatnonzero((left == rule.feature) | (right == rule.feature))
+        return own, np.where(left[own] == rule.feature, right[own], left[own])
+
+    def _lowest(self, rule: SlopeRule, z: FloatArray, own: IntArray, partner: IntArray) -> LowestSlope:
+        row = np.zeros(self.problem.n_features + 1)
+        row[partner] = z[own]
+        return lowest_slope(rule, self.shape.box, row[:-1], float(row[-1]))
+
+    def _limits_on(self, support: IntArray) -> Cuts:
+        """Limits on the coefficients of a support."""
+        rows, b = [np.zeros((0, len(support)))], list[float]()
+        for place, term in enumerate(support.tolist()) if self._limits else ():
+            bound = self._limits.get(term)
+            for sign, limit in () if bound is None else ((1.0, bound.low), (-1.0, -bound.high)):
+                if np.isfinite(limit):
+                    rows.append(np.zeros((1, len(support))))
+                    rows[-1][0, place] = sign
+                    b.append(limit)
+        return Cuts(np.vstack(rows), np.array(b))
+
+    def _inside(
+        self, solution: RuledSolution, support: IntArray, ruled: list[tuple[SlopeRule, IntArray, IntArray]]
+    ) -> RuledSolution | None:
+        """The same surface with every rule met to the last bit, which rounding may have missed; None: it cannot be."""
+        z, box = solution.z[support], self.shape.box
+        for place, term in enumerate(support.tolist()) if self._limits else ():
+            if (bound := self._limits.get(term)) is not None:
+                z[place] = min(max(z[place], bound.low), bound.high)
+        for attempt in range(MOVES_INSIDE):
+            missed = False
+            for rule, own, partner in ruled:
+                lowest = self._lowest(rule, z, own, partner)
+                if lowest.is_proved:
+                    continue
+                missed = True
+                # raised by the linear term or, without it, by a product with a feature of one sign
+                factors = np.append(lowest.at, 1.0)[partner]
+                steady = (partner == LINEAR) | (box.low[partner] * box.high[partner] > 0.0)
+                if not steady.any():  # a slope of one sign is zero then
+                    z[own] = 0.0
+                    continue
+                lever = int(np.argmax(np.where(steady, np.abs(factors), 0.0)))
+                short = lowest.margin - lowest.slope + ROUNDING * float(np.abs(factors) @ np.abs(z[own]))
+                z[own[lever]] += rule.sign * short * 2.0**attempt / factors[lever]
+            if not missed:
+                whole = solution.z.copy()
+                whole[support] = z
+                return replace(solution, z=whole)
+        return None
+
+
+def solver_of(problem: SparseProblem, step: Step | None = None) -> Step | Ruled:
+    """What refits a problem, under its rules on coefficients if there are any."""
+    step = step or problem.step()
+    return step if problem.shape is None else Ruled(problem, step)
+
+
+def searched_under(
+    problem: SparseProblem, result: SearchResult, going: Callable[[], bool], report: Report = silent
+) -> SearchResult:
+    """The best surface under the rules of a problem on the terms of a search without them, or where exchanges lead from there.
+
+    Parameters
+    ----------
+    problem : SparseProblem
+    result : SearchResult
+    going : callable
+        Whether to exchange terms.
+    report : callable
+    """
+    ruled, explorer = Ruled(problem), problem.explorer()
+    fit, swap_optimal = ruled.fit(result.support), None
+    if fit is None:
+        raise Infeasible("the rules on slopes and coefficients leave no surface on the terms that were found: allow other ones")
+    report(f"under the rules: objective {fit.value:.6g}, without them {result.objective:.6g}")
+    while swap_optimal is None and going():
+        better = _better(ruled, explorer, fit, going)
+        if better is not None:
+            fit = better
+            report(f"exchanges under the rules: objective {fit.value:.6g}")
+        elif going():
+            swap_optimal = True
+    found = fit.solution
+    return replace(
+        result, z=found.z, c=found.c, support=fit.support, objective=found.value, swap_optimal=swap_optimal, lower_bound=None
+    )
+
+
+def is_swap_optimal_under(problem: SparseProblem, support: IntArray) -> bool | None:
+    """Whether no exchange of one term helps under the rules of a problem; None: they leave no surface on the support."""
+    ruled = Ruled(problem)
+    fit = ruled.fit(support)
+    return None if fit is None else _better(ruled, problem.explorer(), fit, lambda: True) is None
+
+
+def _better(ruled: Ruled, explorer: Explorer, fit: RuledFit, going: Callable[[], bool]) -> RuledFit | None:
+    """The best exchange, if any helps: refits in the order of their lower bounds, until these reach the best refit."""
+    moves = ruled.problem.rule.moves(fit.support)
+    floors = explorer.floors(fit.solution, fit.support, moves, ruled.pulls(fit))
+    best, ceiling = None, fit.value - IMPROVEMENT * abs(fit.value)
+    for t in np.argsort(floors, axis=None):
+        i, j = np.unravel_index(int(t), floors.shape)
+        if floors[i, j] >= ceiling or not going():
+            break
+        other = ruled.fit(Move((int(moves.out[i]),), (int(moves.into[j]),)).applied(fit.support), fit.cuts, ceiling)
+        if other is not None:
+            best, ceiling = other, other.value
+    return best

@@ -1,0 +1,175 @@
+"""Rules on slopes and coefficients: what estimators take and refuse, and that they hold for every row."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from quadric import SparseQuadraticSVC, certify
+
+NAMES = ["income", "age", "debt", "owner", "car=new", "car=used"]
+
+
+def applicants(seed, m=300):
+    """Rows with a numeric, a two-valued and a text column, whose labels break every rule now and then."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 6)) * [900.0, 9.0, 5000.0, 1.0, 1.0, 1.0] + [2500.0, 40.0, 9000.0, 0.0, 0.0, 0.0]
+    X[:, 3] = rng.random(m) < 0.4
+    car = rng.integers(0, 3, m)
+    X[:, 4], X[:, 5] = car == 1, car == 2
+    unit = (X - X.mean(axis=0)) / X.std(axis=0)
+    score = -0.5 * unit[:, 0] + unit[:, 0] * unit[:, 1] + 0.6 * unit[:, 2] * unit[:, 3] - 0.5 * unit[:, 4] * unit[:, 0]
+    y = np.where(score + rng.normal(size=m) > 0.0, "bad", "good")
+    return X, np.where(y == "bad", 1, 0)
+
+
+def with_names(X):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame(X, columns=NAMES)
+
+
+RULES = {"income": -1, "debt": "increasing", "owner": -1, "car=new": 1}
+GROUPS = [["car=new", "car=used"]]
+
+
+def assert_obeys(model, seed):
+    """10,000 random pairs of rows that differ in a ruled column only, values far beyond the caps, one-hot groups included."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(2, 10_000, 6)) * [9e4, 900.0, 5e5, 1.0, 1.0, 1.0] * 10.0 ** rng.integers(-3, 2, size=(2, 10_000, 1))
+    rows[:, :, 3] = rng.random((2, 10_000)) < 0.5
+    car = rng.integers(0, 3, (2, 10_000))
+    rows[:, :, 4], rows[:, :, 5] = car == 1, car == 2
+    ruled = rng.integers(0, 4, 10_000)
+    for number, (name, sign) in enumerate(RULES.items()):
+        lower, upper = rows[:, ruled == number].copy()
+        column, sign = NAMES.index(name), {"increasing": 1}.get(sign, sign)
+        moving = np.sort([lower[:, column], upper[:, column]], axis=0)
+        if column > 2:
+            moving = np.array([[0.0], [1.0]])
+        upper = lower.copy()
+        lower[:, column], upper[:, column] = moving
+        if column > 3:  # from the level that has no feature to this one
+            lower[:, 4:], upper[:, 4:] = 0.0, 0.0
+            upper[:, column] = 1.0
+        before, after = model.decision_function(with_names(lower)), model.decision_function(with_names(upper))
+        assert np.all(sign * (after - before) >= -1e-9 * np.maximum(1.0, np.abs(before)))
+
+
+@pytest.mark.parametrize("k", [4, 12])
+def test_rules_hold_for_every_row_and_are_proved(k):
+    for seed in range(3):
+        X, y = applicants(seed)
+        model = SparseQuadraticSVC(k=k, monotonic_cst=RULES, feature_groups=GROUPS).fit(with_names(X), y)
+        (certificate,) = model.certificates_
+        assert [proof.words() for proof in certificate.monotone] == [
+            f"proved: never {'falls' if name in ('debt', 'car=new') else 'rises'} with {name}, for any row"
+            for name in ("income", "debt", "owner", "car=new")
+        ]
+        assert certificate.decrease <= 1e-8
+        assert certificate.stationarity <= 1e-8
+        assert certificate.swap_optimal
+        assert_obeys(model, seed)
+        free = SparseQuadraticSVC(k=k, feature_groups=GROUPS).fit(with_names(X), y).certificates_[0].objective
+        assert certificate.objective >= free * (1.0 - 1e-12)
+        (again,) = certify(model, with_names(X), y)
+        assert_allclose(again.objective, certificate.objective, rtol=1e-12)
+        assert again.swap_optimal
+        assert again.lower_bound <= again.objective
+        assert [proof.words() for proof in again.monotone] == [proof.words() for proof in certificate.monotone]
+
+
+def test_smallest_slopes_are_in_the_units_of_the_user():
+    X, y = applicants(1)
+    model = SparseQuadraticSVC(k=12, monotonic_cst={0: "decreasing", 2: 1}).fit(X, y)
+    for proof in model.certificates_[0].monotone:
+        at, step = X.mean(axis=0), 1.0
+        for name, value in proof.row.items():
+            at[int(name[1:])] = value
+        c = int(proof.feature[1:])
+        low, high = proof.box[proof.feature]
+        at[c] = np.clip(at[c], low + step, high - step)
+        around = at + np.array([[-step], [step]]) * (np.arange(6) == c)
+        # of a quadratic, central differences are exact; the row stands at the end of a squared column
+        slope = proof.sign * np.diff(model.decision_function(around))[0] / (2.0 * step)
+        if proof.feature not in proof.row:
+            assert_allclose(slope, proof.slope, atol=1e-10)
+        assert low == model.clip_low_[c]
+        assert high == model.clip_high_[c]
+
+
+def test_limits_on_coefficients():
+    X, y = applicants(2)
+    model = SparseQuadraticSVC(k=12, coef_bounds={"x0*x1": (None, 0.05), "x3*x2": (0, None), "x0": (-0.2, 0.3)}).fit(X, y)
+    free = SparseQuadraticSVC(k=12).fit(X, y)
+    names, (z,), (other,) = model.term_names(), model.coef_, free.coef_
+    assert other[names.index("x0*x1")] > 0.05
+    assert other[names.index("x0")] < -0.2
+    assert z[names.index("x0*x1")] <= 0.05
+    assert z[names.index("x2*x3")] >= 0.0
+    assert -0.2 <= z[names.index("x0")] <= 0.3
+    assert model.certificates_[0].decrease <= 1e-8
+    assert model.certificates_[0].swap_optimal
+
+
+def test_a_rule_of_the_other_class_is_turned_round():
+    X, y = applicants(3)
+    labels = np.where(y == 1, "risk", "fine")
+    one = SparseQuadraticSVC(k=6, monotonic_cst={"risk": {"x0": -1}}, coef_bounds={"risk": {"x1": (0, 1)}}).fit(X, labels)
+    two = SparseQuadraticSVC(k=6, monotonic_cst={"fine": {"x0": 1}}, coef_bounds={"fine": {"x1": (-1, 0)}}).fit(X, labels)
+    assert_allclose(one.coef_, two.coef_)
+    assert one.certificates_[0].monotone[0].sign == -1
+
+
+def test_more_classes_have_rules_of_their_own():
+    X, y = applicants(4)
+    labels = np.where(X[:, 1] > 45.0, "old", np.where(y == 1, "bad", "good"))
+    model = SparseQuadraticSVC(k=6, monotonic_cst={"bad": {"x0": -1}, "old": {"x2": 1}}).fit(X, labels)
+    assert [[proof.feature for proof in each.monotone] for each in model.certificates_] == [["x0"], [], ["x2"]]
+    assert all(proof.proved for each in model.certificates_ for proof in each.monotone)
+
+
+def test_without_caps_a_proof_is_about_the_range_of_the_rows():
+    X, y = applicants(5)
+    model = SparseQuadraticSVC(k=6, clip=None, monotonic_cst={"x0": -1}).fit(X, y)
+    (proof,) = model.certificates_[0].monotone
+    assert proof.words() == "proved: never rises with x0, for rows in the range of the training rows"
+    assert_allclose(proof.box["x0"], [X[:, 0].min(), X[:, 0].max()], rtol=1e-12)
+
+
+REFUSED = {
+    "no feature 'Income' (did you mean 'income'?)": {"monotonic_cst": {"Income": -1}},
+    "must be -1 (decreasing), 0 or 1 (increasing), got 'down'": {"monotonic_cst": {"income": "down"}},
+    "must be -1 (decreasing), 0 or 1 (increasing), got 2": {"monotonic_cst": {"income": 2}},
+    "one sign for each of 6 features": {"monotonic_cst": [1, 0]},
+    "two rules on 'income' contradict each other": {"monotonic_cst": {"income": -1, 0: 1}},
+    "leave out every term of it": {"monotonic_cst": {"age": 1}, "exclude": ["age*", "age", "age^2"]},
+    "no term 'age*dept' (did you mean 'age*debt'?)": {"coef_bounds": {"age*dept": (0, 1)}},
+    "the lower limit 1 is above the upper one, 0": {"coef_bounds": {"age": (1, 0)}},
+    "must be a pair (low, high)": {"coef_bounds": {"age": 1}},
+    "must be numbers or None": {"coef_bounds": {"age": ("low", "high")}},
+    "must allow 0, unless include names it": {"coef_bounds": {"age": (0.5, None)}},
+    "monotonic_cst and coef_bounds contradict each other on 'age'": {
+        "monotonic_cst": {"age": 1},
+        "coef_bounds": {"age": (None, 0)},
+    },
+    "include and coef_bounds contradict each other on 'age'": {"include": ["age"], "coef_bounds": {"age": (0, 0)}},
+    "the rules on terms leave it out": {"exclude": ["age"], "coef_bounds": {"age": (0, 1)}},
+    "no term is left": {"terms": "linear", "coef_bounds": dict.fromkeys(NAMES, (0, 0))},
+    "y has no class 'Bad'": {"monotonic_cst": {"Bad": {"income": 1}}},
+    "with two classes there is one score": {"monotonic_cst": {"0": {"income": 1}, "1": {"income": 1}}},
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_refused(words):
+    X, y = applicants(0, m=60)
+    with pytest.raises(ValueError) as caught:
+        SparseQuadraticSVC(k=3, **REFUSED[words]).fit(with_names(X), y)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_level_needs_one_that_is_left_out():
+    X, y = applicants(0)
+    X = np.column_stack([X, (X[:, 4] + X[:, 5] == 0.0)])
+    with pytest.raises(ValueError, match="'x4' is one of the levels in feature_groups of which every row has one"):
+        SparseQuadraticSVC(k=3, monotonic_cst={4: 1}, feature_groups=[[4, 5, 6]]).fit(X, y)

@@ -15,7 +15,7 @@ from quadric.losses.supports import Move
 from quadric.search.methods import SearchOptions, is_swap_optimal, search
 from quadric.search.shapes import Ruled
 
-LOSSES = ["least_squares"]
+LOSSES = ["least_squares", "hinge", "logistic"]
 
 
 def ruled_problem(loss, seed, k=3):

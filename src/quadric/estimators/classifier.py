@@ -415,9 +415,6 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         demands = shape_demands(self, names, samples.n_features, samples.target.classes, limits)
         if demands is None:
             return limits
-        if loss_named(self.loss).keeps_rows:
-            able = next(name for name in LOSS_NAMES if not loss_named(name).keeps_rows)
-            raise ParameterError(f"{RULED} need loss={able!r}, got {self.loss!r}", loss=able)
         return replace(limits, shapes=demands.on(samples.X))
 
     def _search_options(

@@ -221,18 +221,16 @@ class RuledSolution(StepSolution):
     multipliers : array of shape (n_cuts,)
         Of the cuts, none negative: F - multipliers'(A z - b) has its minimum on the support at (z, c) (docs/mathematics.md,
         eq. 12.1).
+    of_samples : array of shape (m,) or None
+        Multipliers of the samples, of losses that have them.
     """
 
     multipliers: FloatArray
+    of_samples: FloatArray | None = None
 
     @staticmethod
-    def of(solution: StepSolution, multipliers: FloatArray) -> RuledSolution:
-        return RuledSolution(solution.z, solution.c, solution.value, solution.residual, multipliers)
-
-    @staticmethod
-    def without(solution: StepSolution, n_cuts: int) -> RuledSolution:
-        """Where no cut binds."""
-        return RuledSolution.of(solution, np.zeros(n_cuts))
+    def of(solution: StepSolution, multipliers: FloatArray, of_samples: FloatArray | None = None) -> RuledSolution:
+        return RuledSolution(solution.z, solution.c, solution.value, solution.residual, multipliers, of_samples)
 
 
 @dataclass(frozen=True)

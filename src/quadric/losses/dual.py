@@ -48,11 +48,16 @@ class DualStep(Step):
         if self._free is None or not np.array_equal(self._free[0], support):
             self._free = support, self.refit(support), self.multipliers
         _, free, self.multipliers = self._free
-        return RuledSolution.without(free, len(cuts)) if cuts.are_met(free.z[support]) else self.confined(support, cuts, free)
+        solution, weights = free, np.zeros(len(cuts))
+        if not cuts.are_met(free.z[support]):
+            solution, weights = self.confined(support, cuts, free)
+        return RuledSolution.of(solution, weights, self.multipliers)
 
     @abstractmethod
-    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:
-        """The refit under cuts that the one without them misses; ``multipliers`` are those of the latter."""
+    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> tuple[StepSolution, FloatArray]:
+        """The refit under cuts that the one without them misses, and multipliers of the cuts; ``self.multipliers`` are those
+        without them, and then those of the answer.
+        """
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         value = self.refit(support).value

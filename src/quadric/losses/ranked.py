@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, Pulls, RuledSolution
 from quadric.losses.columns import MAX_KICK, ColumnTableau, compounds, resized_tableau
-from quadric.losses.dual import DualStep
+from quadric.losses.dual import DualStep, feasible
 from quadric.losses.rows import RowsProblem
 from quadric.losses.supports import Move, Moves
 from quadric.types import FloatArray, IntArray
@@ -54,8 +54,11 @@ class RankedExplorer(Explorer):
         """A quadratic that is a lower bound of F on every support and touches it at this one (6.5)."""
         problem, alpha = self.problem, self._refit(support)[1]
         q = (problem.y * alpha) @ problem.A[:, :-1]  # valid for every support, since alpha is feasible for all
-        G = problem.G
-        return ColumnTableau(G.__getitem__, np.diag(G), q, problem.dual_constant(alpha), problem.rule.required, support)
+        return self._dual(support, q, problem.dual_constant(alpha))
+
+    def _dual(self, support: IntArray, q: FloatArray, constant: float) -> ColumnTableau:
+        G = self.problem.G
+        return ColumnTableau(G.__getitem__, np.diag(G), q, constant, self.rule.required, support)
 
     def _refit(self, support: IntArray) -> tuple[FloatArray, FloatArray]:
         """z and the multipliers of a support; the last one asked for is kept, since value, model and bound all need it."""
@@ -114,6 +117,15 @@ class RankedExplorer(Explorer):
                 change[i, j] = self.value(support) - found.value
                 solved += 1
         return moves, change
+
+    def floors(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> FloatArray:
+        problem = self.problem
+        assert fit.of_samples is not None
+        alpha = feasible(problem, fit.of_samples)
+        q, constant = (problem.y * alpha) @ problem.A[:, :-1], problem.dual_constant(alpha) + pulls.constant
+        pull = pulls.nearest(problem.G[:, support] @ fit.z[support] - q)
+        tableau = self._dual(support, q + pull, constant)
+        return tableau.value + tableau.exchanges(moves)
 
     def _better_neighbour(self, found: Found) -> Found | None:
         """The first of the most promising moves that helps."""

@@ -413,12 +413,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _shaped(self, limits: SupportLimits, names: Sequence[str] | None, samples: LabelledSamples) -> SupportLimits:
         """The same limits with rules on coefficients."""
         demands = shape_demands(self, names, samples.n_features, samples.target.classes, limits)
-        if demands is None:
-            return limits
-        if loss_named(self.loss).keeps_rows:
-            able = next(name for name in LOSS_NAMES if not loss_named(name).keeps_rows)
-            raise ParameterError(f"{RULED} need loss={able!r}, got {self.loss!r}", loss=able)
-        return replace(limits, shapes=demands.on(samples.X))
+        return limits if demands is None else replace(limits, shapes=demands.on(samples.X))
 
     def _search_options(
         self, seed: int, surface: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None

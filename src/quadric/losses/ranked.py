@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, Outlook, Pulls, RuledSolution
 from quadric.losses.columns import MAX_KICK, ColumnTableau, compounds, resized_tableau
-from quadric.losses.dual import DualStep
+from quadric.losses.dual import DualStep, feasible
 from quadric.losses.rows import RowsProblem
-from quadric.losses.supports import Move, Moves
+from quadric.losses.supports import Move, Moves, SupportRule
 from quadric.types import FloatArray, IntArray
 
+NO_PULLS = Pulls(np.zeros(1), np.zeros(1), 0.0)
 MAX_SOLVED = 200  # exchanges that are solved for a list of near ties, the most promising first
 
 
@@ -35,8 +36,11 @@ class RankedExplorer(Explorer):
 
     def model(self, support: IntArray) -> ColumnTableau:
         """F around the fit on a support as a quadratic, at that support."""
+        return self._model_at(*self._refit(support), support)
+
+    def _model_at(self, z: FloatArray, alpha: FloatArray, support: IntArray, pulls: Pulls = NO_PULLS) -> ColumnTableau:
+        """The same around any surface on the support, with what rules pull."""
         problem = self.problem
-        z, alpha = self._refit(support)
         theta, R = problem.curvature(z, alpha), problem.A[:, :-1]
         # The Schur complement takes out the intercept, as (2.1) does for the squared loss
         across = (theta @ R) / np.sqrt(max(theta.sum(), np.finfo(float).tiny))
@@ -45,17 +49,33 @@ class RankedExplorer(Explorer):
             return problem.G[terms] + (R[:, terms].T * theta) @ R - np.outer(across[terms], across)
 
         diagonal = np.diag(problem.G) + np.einsum("ij,ij,i->j", R, R, theta) - across**2
-        live = np.flatnonzero(z)
+        live, loss_pull = np.flatnonzero(z), (problem.y * alpha) @ R
         # Q z less the gradient G z - R'(y alpha): what G does to z cancels
-        q = (theta * (R[:, live] @ z[live]) + problem.y * alpha) @ R - across * float(across[live] @ z[live])
+        q = (theta * (R[:, live] @ z[live])) @ R + loss_pull - across * float(across[live] @ z[live])
+        q = q + pulls.nearest(problem.G[:, live] @ z[live] - loss_pull)
         return ColumnTableau(rows_of, diagonal, q, 0.0, problem.rule.required, support)
 
     def dual_tableau(self, support: IntArray) -> ColumnTableau:
         """A quadratic that is a lower bound of F on every support and touches it at this one (6.5)."""
-        problem, alpha = self.problem, self._refit(support)[1]
+        return self._dual_at(*self._refit(support), support)
+
+    def _dual_at(self, z: FloatArray, alpha: FloatArray, support: IntArray, pulls: Pulls = NO_PULLS) -> ColumnTableau:
+        """The same of F under rules, by multipliers of the samples and what those of the rules pull (12.6)."""
+        problem, G, live = self.problem, self.problem.G, np.flatnonzero(z)
         q = (problem.y * alpha) @ problem.A[:, :-1]  # valid for every support, since alpha is feasible for all
-        G = problem.G
-        return ColumnTableau(G.__getitem__, np.diag(G), q, problem.dual_constant(alpha), problem.rule.required, support)
+        q = q + pulls.nearest(G[:, live] @ z[live] - q)
+        constant = problem.dual_constant(alpha) + pulls.constant
+        return ColumnTableau(G.__getitem__, np.diag(G), q, constant, problem.rule.required, support)
+
+    def under(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> Outlook:
+        assert fit.alpha is not None
+        alpha = feasible(self.problem, fit.alpha)
+        bound, model = (at(fit.z, alpha, support, pulls) for at in (self._dual_at, self._model_at))
+        return Outlook(bound.value + bound.exchanges(moves), fit.value + model.exchanges(moves))
+
+    def compounds(self, support: IntArray, rule: SupportRule) -> Sequence[Move]:
+        model = self.model(support)
+        return sorted(compounds(model, rule)[: 2 * self.tries], key=model.after)[: self.tries]
 
     def _refit(self, support: IntArray) -> tuple[FloatArray, FloatArray]:
         """z and the multipliers of a support; the last one asked for is kept, since value, model and bound all need it."""
@@ -143,5 +163,5 @@ class RankedExplorer(Explorer):
         chosen = [np.unravel_index(int(t), change.shape) for t in order if change.flat[t] < np.inf]
         for i, j in chosen:
             yield Move(moves.out[[i]], moves.into[[j]]).applied(support)
-        for move in sorted(compounds(model, self.rule)[: 2 * self.tries], key=model.after)[: self.tries]:
+        for move in self.compounds(support, self.rule):
             yield move.applied(support)

@@ -23,6 +23,7 @@ from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.estimators.feature_rules import by_number, rules_of
+from quadric.estimators.validation import SHARED
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
@@ -310,6 +311,11 @@ class FittedModel(Columns):
         return getattr(self.classifier, f"best_{name}_", getattr(self.classifier, name, None))
 
     @property
+    def shares_terms(self) -> bool:
+        """Whether several classes have one list of terms."""
+        return len(self.surfaces) > 1 and self.question("multiclass") == SHARED
+
+    @property
     def is_ruled(self) -> bool:
         """Whether rules on terms and features together leave only some supports."""
         return any(value is not None for value in rules_of(self.classifier).values())
@@ -534,8 +540,9 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     Parameters
     ----------
     model : fitted estimator with surfaces, CalibratedModel, Pipeline ending in either, QuadraticSurface or FittedModel
-        The other steps of a Pipeline (nested ones too) may be StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler,
-        SimpleImputer, OneHotEncoder, OrdinalEncoder, TableEncoder, and ColumnTransformer of these.
+        Or TableClassifier, whose classes are then texts. The other steps of a Pipeline (nested ones too) may be StandardScaler,
+        RobustScaler, MinMaxScaler, MaxAbsScaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, TableEncoder, and
+        ColumnTransformer of these.
 
     Returns
     -------
@@ -543,6 +550,8 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     """
     if isinstance(model, FittedModel):
         return model
+    if hasattr(model, "trained_"):  # a TableClassifier
+        model = model.trained_.model
     steps, calibrated, classifier = _unwrapped(model)
     calibrators = tuple(getattr(calibrated or classifier, "calibrators_", ()))  # some losses give probabilities themselves
     first = steps[0][1] if steps else classifier
@@ -571,6 +580,13 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
         surfaces=[classifier] if is_surface else list(classifier.surfaces_),
         classes=SIDES if is_surface else np.asarray(classifier.classes_),
     )
+
+
+def as_judged(model: Any, X: Any, y: Any) -> tuple[FittedModel, Any, Any]:
+    """A model taken apart, and rows and labels as it takes them; a TableClassifier has a raw table and labels of its own."""
+    if hasattr(model, "_as_judged"):
+        model, X, y = model._as_judged(X, y)
+    return fitted_model(model), X, y
 
 
 def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], CalibratedModel | None, Any]:

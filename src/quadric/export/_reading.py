@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from quadric.estimators.base import SparseSurfaceClassifier
 from quadric.estimators.calibration import METHODS, CalibratedModel, decided
 from quadric.estimators.constraints import LINEAR, QUADRATIC
 from quadric.estimators.cutoffs import read_cutoff
-from quadric.estimators.validation import check_parameters
+from quadric.estimators.shape_rules import SHAPES
+from quadric.estimators.validation import OVR, SHARED, check_parameters
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._probes import accepts
 from quadric.export._schema import (
     ADDED_LATER,
+    BOX,
     ESTIMATORS,
     FITTED,
     INFINITE,
@@ -39,6 +41,7 @@ from quadric.export._schema import (
 from quadric.export._steps import ARRAY_TYPES, read_parameter, read_parameters, read_step
 from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
+from quadric.geometry.box import Box
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count, term_index
 from quadric.labels import class_texts
@@ -131,7 +134,26 @@ def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
         with top["params"].usable():
             keeps = [view.keeps_rules(surface) for surface in view.surfaces]
         top["surfaces"].require(all(keeps), "break the rules on supports among the parameters")
+    _check_shapes(top, view)
     return view
+
+
+def _check_shapes(top: dict[str, Node], view: FittedModel) -> None:
+    """Rules on slopes and coefficients are proved again, from the coefficients; the certificates get the new proofs."""
+    own = view.classifier
+    is_shaped = any(getattr(own, name, None) is not None for name in SHAPES)
+    top["estimator"].require(
+        is_shaped == hasattr(own, "box_"), "has rules on slopes or coefficients without their box, or a box"
+    )
+    if is_shaped:  # what the caps allow must be in the box
+        ends = own._units(np.array([own._units.low, own._units.high]))
+        covered = (own.box_.low <= ends[0]) & (ends[1] <= own.box_.high)
+        top["estimator"].require((covered | ~np.isfinite(ends).all(axis=0)).all(), "has a box that is smaller than the caps")
+    with top["params"].usable():
+        broken, proofs = view.broken_shape(), view.slope_proofs()
+    top["surfaces"].require(broken is None, f"break the rules among the parameters: {broken}")
+    if hasattr(own, "certificates_"):
+        own.certificates_ = [replace(each, monotone=new) for each, new in zip(own.certificates_, proofs, strict=True)]
 
 
 def _classes(task: dict[str, Node]) -> tuple[tuple[str, ...], np.ndarray]:
@@ -168,6 +190,8 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         classifier.feature_names_in_ = np.array(names.texts(n_features), dtype=object)
     with top["surfaces"].usable():
         classifier._set_surfaces([_surface(item, n_features) for item in top["surfaces"].items(n_surfaces)])
+    if keys["box"].value is not None:
+        classifier.box_ = _box(keys["box"], n_features)
     if keys["status"].value is not None:
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
@@ -181,8 +205,9 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), _amount(keys["best_C"])
     if top["certificates"].value != []:  # baselines have none
         k, items = getattr(classifier, "best_k_", getattr(classifier, "k", 0)), top["certificates"].items(n_surfaces)
-        pairs = zip(items, classifier.surfaces_, strict=True)
-        classifier.certificates_ = [_certificate(item, surface, k) for item, surface in pairs]
+        one, all_of_them = [[surface] for surface in classifier.surfaces_], [classifier.surfaces_] * n_surfaces
+        groups = all_of_them if getattr(classifier, "multiclass", OVR) == SHARED else one
+        classifier.certificates_ = [_certificate(item, group, k) for item, group in zip(items, groups, strict=True)]
     return classifier
 
 
@@ -194,6 +219,20 @@ def _units(keys: dict[str, Node], n_features: int) -> Units:
         item.require(is_range, "must be above clip_low")
     center, scale = (np.array([item.number() for item in columns[name]]) for name in UNITS[2:])
     return Units(low, high, center, scale)
+
+
+def _box(node: Node, n_features: int) -> Box:
+    keys, last = node.fields(BOX), n_features - 1
+    low, high = (np.array(keys[name].numbers(n_features)) for name in ("low", "high"))
+    keys["high"].require((low <= high).all(), "must not be below low")
+    two_valued = np.zeros(n_features, dtype=bool)
+    two_valued[[item.integer(0, last) for item in keys["two_valued"].items(at_most=n_features)]] = True
+    groups = [[item.integer(0, last) for item in group.items()] for group in keys["levels"].items(at_most=n_features)]
+    keys["levels"].require(len(set(chain(*groups))) == sum(map(len, groups)), "must not share features")
+    keys["levels"].require(two_valued[list(chain(*groups))].all(), "must be features of two values")
+    flags = {flag.integer(0, last): own.integer(0, last) for flag, own in (pair.items(2) for pair in keys["flags"].items())}
+    fills = {own.integer(0, last): fill.number() for own, fill in (pair.items(2) for pair in keys["fills"].items())}
+    return Box(low, high, two_valued, tuple(np.array(group, dtype=np.intp) for group in groups), flags, fills)
 
 
 def _surface(node: Node, n_features: int) -> QuadraticSurface:
@@ -237,15 +276,18 @@ CERTIFICATE: dict[str, Callable[[Node], Any]] = {
     "lower_bound": lambda node: node.optional(_amount),
     "gap": lambda node: node.optional(_residual),
     "status": lambda node: node.choice(("local", "gap", "optimal")),
+    "n_surfaces": _count,
 }
 
 
-def _certificate(node: Node, surface: QuadraticSurface, k: int) -> Certificate:
-    """A certificate that says nothing else than its surface, the budget k and its own bound."""
-    keys = node.fields(CERTIFICATE)
+def _certificate(node: Node, surfaces: Sequence[QuadraticSurface], k: int) -> Certificate:
+    """A certificate that says nothing else than its surface, or those that share its terms, the budget k and its own bound."""
+    keys = node.fields(CERTIFICATE, ADDED_LATER)
     certificate = Certificate(**{name: read(keys[name]) for name, read in CERTIFICATE.items()})
     n_terms, bound = certificate.n_terms, certificate.lower_bound
-    keys["n_terms"].require(n_terms == surface.n_terms, f"is not that of the surface, which has {surface.n_terms}")
+    live = int(np.any([surface.coordinates() for surface in surfaces], axis=0).sum())
+    keys["n_terms"].require(n_terms == live, f"is not that of the surface, which has {live}")
+    keys["n_surfaces"].require(certificate.n_surfaces == len(surfaces), f"is not {len(surfaces)}, as multiclass says")
     keys["k"].require(n_terms <= certificate.k <= k, f"must be from n_terms to {k}, the budget of the model")
     keys["lower_bound"].require(bound is None or bound <= certificate.objective, "is above the objective")
     unbounded = replace(certificate, lower_bound=None, gap=None, status="local")

@@ -7,17 +7,26 @@ rules out those that cannot help. Only the most promising exchanges are then sol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, cast
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found, Pulls, RuledSolution
-from quadric.losses.columns import MAX_KICK, ColumnTableau, compounds, resized_tableau
-from quadric.losses.dual import DualStep, feasible
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, Outlook, Pulls, RuledSolution, SparseProblem, Step
+from quadric.losses.columns import MAX_KICK, ColumnTableau, SummedTableau, compounds, resized_tableau
+from quadric.losses.dual import DualStep, feasible, rows_problems
 from quadric.losses.rows import RowsProblem
-from quadric.losses.supports import Move, Moves
+from quadric.losses.supports import Move, Moves, SupportRule
 from quadric.types import FloatArray, IntArray
 
+NO_PULLS = Pulls(np.zeros(1), np.zeros(1), 0.0)
 MAX_SOLVED = 200  # exchanges that are solved for a list of near ties, the most promising first
+
+
+PrimalDual: TypeAlias = tuple[FloatArray, FloatArray]  # z and multipliers of a fit
+
+
+def _summed(tableaus: Sequence[ColumnTableau]) -> ColumnTableau | SummedTableau:
+    return tableaus[0] if len(tableaus) == 1 else SummedTableau(tableaus)
 
 
 class RankedExplorer(Explorer):
@@ -25,18 +34,23 @@ class RankedExplorer(Explorer):
 
     tries = 8  # moves that are solved before a support counts as the end of a descent
 
-    def __init__(self, problem: RowsProblem, step: DualStep) -> None:
-        self.problem, self.step = problem, step
+    def __init__(self, problem: SparseProblem, step: Step) -> None:
+        self.problems, self.steps = rows_problems(problem), cast("tuple[DualStep, ...]", step.parts)
         self.rule, self.n_terms = problem.rule, problem.n_terms
         self.n_refits = 0
         self._values: dict[bytes, float] = {}
         self._least: dict[bytes, float] = {}
-        self._last: tuple[IntArray, FloatArray, FloatArray] | None = None
+        self._last: tuple[IntArray, list[PrimalDual]] | None = None
 
-    def model(self, support: IntArray) -> ColumnTableau:
+    def model(self, support: IntArray) -> ColumnTableau | SummedTableau:
         """F around the fit on a support as a quadratic, at that support."""
-        problem = self.problem
-        z, alpha = self._refit(support)
+        fits = zip(self.problems, self._refit(support), strict=True)
+        return _summed([self._model_at(problem, *fit, support) for problem, fit in fits])
+
+    def _model_at(
+        self, problem: RowsProblem, z: FloatArray, alpha: FloatArray, support: IntArray, pulls: Pulls = NO_PULLS
+    ) -> ColumnTableau:
+        """The same around any surface on the support, with what rules pull."""
         theta, R = problem.curvature(z, alpha), problem.A[:, :-1]
         # The Schur complement takes out the intercept, as (2.1) does for the squared loss
         across = (theta @ R) / np.sqrt(max(theta.sum(), np.finfo(float).tiny))
@@ -45,29 +59,47 @@ class RankedExplorer(Explorer):
             return problem.G[terms] + (R[:, terms].T * theta) @ R - np.outer(across[terms], across)
 
         diagonal = np.diag(problem.G) + np.einsum("ij,ij,i->j", R, R, theta) - across**2
-        live = np.flatnonzero(z)
+        live, loss_pull = np.flatnonzero(z), (problem.y * alpha) @ R
         # Q z less the gradient G z - R'(y alpha): what G does to z cancels
-        q = (theta * (R[:, live] @ z[live]) + problem.y * alpha) @ R - across * float(across[live] @ z[live])
+        q = (theta * (R[:, live] @ z[live])) @ R + loss_pull - across * float(across[live] @ z[live])
+        q = q + pulls.nearest(problem.G[:, live] @ z[live] - loss_pull)
         return ColumnTableau(rows_of, diagonal, q, 0.0, problem.rule.required, support)
 
-    def dual_tableau(self, support: IntArray) -> ColumnTableau:
+    def dual_tableau(self, support: IntArray) -> ColumnTableau | SummedTableau:
         """A quadratic that is a lower bound of F on every support and touches it at this one (6.5)."""
-        problem, alpha = self.problem, self._refit(support)[1]
+        fits = zip(self.problems, self._refit(support), strict=True)
+        return _summed([self._dual_at(problem, *fit, support) for problem, fit in fits])
+
+    def _dual_at(
+        self, problem: RowsProblem, z: FloatArray, alpha: FloatArray, support: IntArray, pulls: Pulls = NO_PULLS
+    ) -> ColumnTableau:
+        """The same of F under rules, by multipliers of the samples and what those of the rules pull (12.6)."""
+        G, live = problem.G, np.flatnonzero(z)
         q = (problem.y * alpha) @ problem.A[:, :-1]  # valid for every support, since alpha is feasible for all
-        return self._dual(support, q, problem.dual_constant(alpha))
+        q = q + pulls.nearest(G[:, live] @ z[live] - q)
+        constant = problem.dual_constant(alpha) + pulls.constant
+        return ColumnTableau(G.__getitem__, np.diag(G), q, constant, problem.rule.required, support)
 
-    def _dual(self, support: IntArray, q: FloatArray, constant: float) -> ColumnTableau:
-        G = self.problem.G
-        return ColumnTableau(G.__getitem__, np.diag(G), q, constant, self.rule.required, support)
+    def under(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> Outlook:
+        assert fit.alpha is not None
+        (problem,) = self.problems
+        alpha = feasible(problem, fit.alpha)
+        bound, model = (at(problem, fit.z, alpha, support, pulls) for at in (self._dual_at, self._model_at))
+        return Outlook(bound.value + bound.exchanges(moves), fit.value + model.exchanges(moves))
 
-    def _refit(self, support: IntArray) -> tuple[FloatArray, FloatArray]:
-        """z and the multipliers of a support; the last one asked for is kept, since value, model and bound all need it."""
+    def compounds(self, support: IntArray, rule: SupportRule) -> Sequence[Move]:
+        model = self.model(support)
+        return sorted(compounds(model, rule)[: 2 * self.tries], key=model.after)[: self.tries]
+
+    def _refit(self, support: IntArray) -> list[PrimalDual]:
+        """z and the multipliers of a support; the last ones asked for are kept, since value, model and bound all need them."""
         if self._last is None or not np.array_equal(self._last[0], support):
-            solution = self.step.refit(support)
-            self.n_refits += 1
-            self._last = (support, solution.z, self.step.multipliers)
-            self._values[support.tobytes()] = solution.value
-        return self._last[1], self._last[2]
+            solutions = [step.refit(support) for step in self.steps]
+            self.n_refits += len(solutions)
+            pairs = zip(solutions, self.steps, strict=True)
+            self._last = (support, [(solution.z, step.multipliers) for solution, step in pairs])
+            self._values[support.tobytes()] = sum(solution.value for solution in solutions)
+        return self._last[1]
 
     def value(self, support: IntArray) -> float:
         """Minimum of F on a support; known ones are not solved again."""
@@ -118,15 +150,6 @@ class RankedExplorer(Explorer):
                 solved += 1
         return moves, change
 
-    def floors(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> FloatArray:
-        problem = self.problem
-        assert fit.of_samples is not None
-        alpha = feasible(problem, fit.of_samples)
-        q, constant = (problem.y * alpha) @ problem.A[:, :-1], problem.dual_constant(alpha) + pulls.constant
-        pull = pulls.nearest(problem.G[:, support] @ fit.z[support] - q)
-        tableau = self._dual(support, q + pull, constant)
-        return tableau.value + tableau.exchanges(moves)
-
     def _better_neighbour(self, found: Found) -> Found | None:
         """The first of the most promising moves that helps."""
         for support in self._promising(found.support):
@@ -140,7 +163,8 @@ class RankedExplorer(Explorer):
         """Whether the minimum on a support is known not to be below a ceiling, or is found not to be by less than a refit."""
         key = support.tobytes()
         if key not in self._values and self._least.get(key, -np.inf) < ceiling:
-            if not self.step.exceeds(support, ceiling):
+            # of several classes, only refits tell what each of them has to stay below
+            if len(self.steps) > 1 or not self.steps[0].exceeds(support, ceiling):
                 return False
             self.n_refits += 1
             self._least[key] = ceiling
@@ -155,5 +179,5 @@ class RankedExplorer(Explorer):
         chosen = [np.unravel_index(int(t), change.shape) for t in order if change.flat[t] < np.inf]
         for i, j in chosen:
             yield Move(moves.out[[i]], moves.into[[j]]).applied(support)
-        for move in sorted(compounds(model, self.rule)[: 2 * self.tries], key=model.after)[: self.tries]:
+        for move in self.compounds(support, self.rule):
             yield move.applied(support)

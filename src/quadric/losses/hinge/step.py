@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg.lapack import dtrtrs
 
 from quadric.geometry.cuts import Cuts
-from quadric.losses.base import StepSolution
+from quadric.losses.base import RuledSolution, StepSolution
 from quadric.losses.dual import DualStep
 from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set, with_exact_margins
 from quadric.losses.hinge.interior_point import InteriorPoint
@@ -104,15 +104,15 @@ class HingeStep(DualStep):
         self._settled = {support.tobytes(): solution.alpha}  # the fixed point of an infinite rho
         return self._solution(w, value, solution.violation)
 
-    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> tuple[StepSolution, FloatArray]:
+    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:
         problem, (qp, _) = self.problem, self._on(support)
         found = solve_under(qp, cuts, free.z[support], self.multipliers, self._solved)
         z = np.zeros(problem.n_terms)
         z[support] = found.z
         level = problem.level(z)
         self._remember(np.append(z, level), found.alpha)
-        value = problem.objective_at_level(z, level)
-        return self._solution(np.append(z, level), value, found.violation), found.multipliers
+        solution = self._solution(np.append(z, level), problem.objective_at_level(z, level), found.violation)
+        return RuledSolution.of(solution, found.multipliers)
 
     def exceeds(self, support: IntArray, ceiling: float) -> bool:
         """By an interior point, until its bound reaches the ceiling or its value is below; a refit would start from there."""

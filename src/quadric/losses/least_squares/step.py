@@ -68,7 +68,7 @@ class RefittingStep(Step):
     def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
         free = self.refit(support)
         if cuts.are_met(free.z[support]):
-            return RuledSolution.of(free, np.zeros(len(cuts)))
+            return RuledSolution.without(free, len(cuts))
         problem, z = self.problem, free.z.copy()
         M, q = problem.curvature.block(support), problem.q[support]
         factor = UnitFactor(M)

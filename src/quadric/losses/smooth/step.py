@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quadric.geometry.cuts import Cuts
-from quadric.losses.base import StepSolution
+from quadric.losses.base import RuledSolution, StepSolution
 from quadric.losses.dual import DualStep
 from quadric.losses.smooth.newton import ON_ALL_TERMS, ON_FEW_TERMS, Newton, NewtonUnder, SmoothQP
 from quadric.losses.smooth.problem import SmoothProblem
@@ -29,10 +29,10 @@ class SmoothStep(DualStep):
         qp, columns = self._on(support)
         return self._spread_out(columns, Newton(qp, self._start(qp, self._w[columns])).run(ON_FEW_TERMS))
 
-    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> tuple[StepSolution, FloatArray]:
+    def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:
         qp, columns = self._on(support)
         solution = NewtonUnder(qp, self._start(qp, self._w[columns]), cuts).run(ON_FEW_TERMS)
-        return self._spread_out(columns, solution), solution.multipliers
+        return RuledSolution.of(self._spread_out(columns, solution), solution.multipliers)
 
     def _on(self, support: IntArray) -> tuple[SmoothQP, IntArray]:
         """The problem of a refit, and its rows of A'."""

@@ -100,7 +100,8 @@ class Overview:
 
     def _training_parts(self, search: SparseQuadraticSVCCV, task: FoldTask) -> list[TrainingPart]:
         """What each fold fits to, which of all parameters only those terms change that must be used."""
-        key = repr(search.include)
+        # a fold that learns levels keeps those that terms must use
+        key = repr(search.include) if isinstance(self.parts, SampledParts) and self.parts.coding is not None else ""
         if key not in self._known:
             self._known.clear()
             self._known[key] = [self.parts.part(task, fold) for fold in self.folds]

@@ -134,6 +134,22 @@ class SavedModel:
     data: DataOrigin | None = None
     samples: Rows | None = None
 
+    def option(self, name: str) -> Any:
+        """An option of the fit, as anybody may have written it; None where the file has none.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        Any
+        """
+        found: Any = self.metadata
+        for key in ("training", "options", name):
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
     @staticmethod
     def of(model: Any, **changes: Any) -> SavedModel:
         """A model, saved before or not, with those of the changes that are not None.

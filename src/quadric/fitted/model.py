@@ -64,14 +64,17 @@ class ScoreColumns:
     probabilities : tuple of str
         The same with "probability", that of the second of two classes; none where the model is not calibrated.
     label : str
+    points : tuple of str
+        "points" where the model has a scale of points.
     """
 
     scores: tuple[str, ...]
     probabilities: tuple[str, ...]
     label: str
+    points: tuple[str, ...] = ()
 
     @staticmethod
-    def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "") -> ScoreColumns:
+    def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "", has_points: bool = False) -> ScoreColumns:
         """For a model with these classes.
 
         Parameters
@@ -80,6 +83,7 @@ class ScoreColumns:
         has_probabilities : bool
         prefix : str
             What all names begin with.
+        has_points : bool
 
         Returns
         -------
@@ -87,12 +91,13 @@ class ScoreColumns:
         """
         ends = [""] if len(class_names) == 2 else [f"_{name}" for name in class_names]
         scores, chances = (tuple(f"{prefix}{kind}{end}" for end in ends) for kind in ("score", "probability"))
-        return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label")
+        points = (f"{prefix}points",) if has_points else ()
+        return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label", points)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of them, in order."""
-        return (*self.scores, *self.probabilities, self.label)
+        return (*self.scores, *self.probabilities, *self.points, self.label)
 
 
 @dataclass(frozen=True, eq=False)

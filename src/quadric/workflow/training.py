@@ -219,6 +219,8 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     options = replace(options, forms=data.forms)
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
+    if options.points is not None and len(data.class_names) > 2:
+        raise OptionError(f"points need two classes, and the target has {len(data.class_names)}", points=None)
     if options.crosses or options.calibrate is not None:
         check_folds(data.class_counts, data.class_names, options.folds)
     model = _new_search(data, options) if options.crosses else _new_classifier(data, options)

@@ -163,6 +163,9 @@ class Certificate:
         Bound on the optimum and (objective - lower_bound) / objective; None: not computed, or rounding leaves no safe bound.
     status : "local", "gap" or "optimal"
         "local" as long as there is no bound; "optimal": gap and ``decrease`` are within the tolerance of 1e-6.
+    n_surfaces : int
+        Surfaces that share one list of terms: all numbers and statements are of the sum of their objectives, and ``n_terms``
+        and ``k`` count the terms of the list once. 1: the surface has terms of its own.
     monotone : tuple of SlopeProof
         One for each rule on a slope.
     """
@@ -179,6 +182,7 @@ class Certificate:
     lower_bound: float | None = None
     gap: float | None = None
     status: str = "local"
+    n_surfaces: int = 1
     monotone: tuple[SlopeProof, ...] = ()
 
     @property
@@ -308,6 +312,62 @@ class SumFacts:
         )
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a judge measures of a surface, or of several that share their terms.
+
+    Attributes
+    ----------
+    facts : SumFacts
+    z : array of shape (p,)
+        Coefficients of the terms that the facts are about; of several surfaces the largest in size.
+    k : int
+    objective, decrease, stationarity, steepest :
+        As in ``SumFacts.certificate``.
+    n_surfaces : int
+    """
+
+    facts: SumFacts
+    z: FloatArray
+    k: int
+    objective: float
+    decrease: float
+    stationarity: float
+    steepest: Callable[[], float]
+    n_surfaces: int = 1
+
+    @staticmethod
+    def together(parts: Sequence[Measured]) -> Measured:
+        """Of surfaces with one list of terms: objectives add up, and so does what they could fall by."""
+        first, z = parts[0], np.array([part.z for part in parts])
+        return Measured(
+            facts=first.facts,
+            z=z[np.abs(z).argmax(axis=0), np.arange(z.shape[1])],
+            k=first.k,
+            objective=sum(part.objective for part in parts),
+            decrease=sum(max(part.decrease, 0.0) for part in parts),
+            stationarity=max(part.stationarity for part in parts),
+            steepest=lambda: max(part.steepest() for part in parts),
+            n_surfaces=len(parts),
+        )
+
+    def certificate(self) -> Certificate:
+        numbers = {name: getattr(self, name) for name in ("objective", "decrease", "stationarity", "steepest")}
+        return replace(self.facts.certificate(self.z, self.k, **numbers), n_surfaces=self.n_surfaces)
+
+
+def certificate_of(
+    judges: Sequence[Judge | SumsJudge],
+    surfaces: Sequence[QuadraticSurface],
+    questions: Sequence[Question],
+    support: IntArray | None = None,
+) -> Certificate:
+    """Examine a surface, or several that share their terms, each by its own judge."""
+    cases = zip(judges, surfaces, questions, strict=True)
+    parts = [judge.measured(surface, question, support) for judge, surface, question in cases]
+    return (parts[0] if len(parts) == 1 else Measured.together(parts)).certificate()
+
+
 class Judge:
     """Samples digested once, to judge any number of surfaces, classes, C and k.
 
@@ -331,7 +391,6 @@ class Judge:
     def of(cls, samples: LabelledSamples) -> Judge:
         return cls(samples.X, samples.sample_weight, samples.loss_weight)
 
-    @one_blas_thread()
     def certificate(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Certificate:
         """Examine one surface.
 
@@ -342,6 +401,11 @@ class Judge:
         support : array, optional
             Terms to prefer when L is padded to k, where some of them may have come out as zero.
         """
+        return self.measured(surface, question, support).certificate()
+
+    @one_blas_thread()
+    def measured(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Measured:
+        """What ``certificate`` rests on."""
         z, varying = surface.coordinates(), np.flatnonzero(~self._constant)
         candidates = varying if question.allowed is None else np.intersect1d(varying, question.allowed)
         k, live = min(question.k, len(candidates)), np.flatnonzero(z)
@@ -349,7 +413,8 @@ class Judge:
         cuts = _binding(surface, live, question.shape)
         # what rules on slopes can pull on terms that are zero is not examined
         padded = live if cuts is not None else _padded(live, k, judge.gradient, candidates, support)
-        return self._facts.certificate(
+        return Measured(
+            self._facts,
             z,
             k,
             objective=self._energy.value(z) + judge.loss_value(),
@@ -388,6 +453,10 @@ class SumsJudge:
         support : array, optional
             Terms to prefer when L is padded to k, where some of them may have come out as zero.
         """
+        return self.measured(surface, question, support).certificate()
+
+    def measured(self, surface: QuadraticSurface, question: Question, support: IntArray | None = None) -> Measured:
+        """What ``certificate`` rests on."""
         problem = self.problem.with_k(question.k)
         z, c = surface.coordinates()[problem.terms], surface.c
         live, n_terms = np.flatnonzero(z), surface.n_terms
@@ -405,7 +474,8 @@ class SumsJudge:
         slopes = np.abs(problem.slopes(z, c))
         preferred = None if support is None else np.flatnonzero(np.isin(problem.terms, support))
         padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), preferred)
-        return replace(self.facts, variance=self.facts.variance[problem.terms]).certificate(
+        return Measured(
+            replace(self.facts, variance=self.facts.variance[problem.terms]),
             z,
             problem.k,
             objective=objective,

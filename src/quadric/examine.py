@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, Judge, Question, SlopeProof, SumFacts, SumsJudge
+from quadric.certificate import Certificate, Judge, Question, SlopeProof, SumFacts, SumsJudge, certificate_of
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.classifier import digested
@@ -34,11 +35,12 @@ from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
 from quadric.losses.footprint import check_memory, fits
+from quadric.losses.shared import problem_of
 from quadric.progress import parts, writer_for
 from quadric.samples.moments import Moments
 from quadric.samples.source import SampleSource
 from quadric.samples.sums import InUnits
-from quadric.samples.target import surfaces_of
+from quadric.samples.target import groups_of, surfaces_of
 from quadric.samples.units import Units
 from quadric.search.exact import prove
 from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_support
@@ -101,7 +103,7 @@ def certify(
     Returns
     -------
     list of Certificate
-        One per surface.
+        One per surface; where classes share their terms, the same for each: it speaks of all surfaces together.
     """
     limits = {"time_limit": time_limit, "gap_limit": gap_limit, "node_limit": node_limit}
     check_limits(limits)
@@ -160,6 +162,8 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
         One per surface.
     """
     view = fitted_model(model)
+    if view.shares_terms:
+        raise ValueError("a model whose classes share their terms needs all rows in memory: certify it on a part of them")
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
@@ -219,22 +223,22 @@ def certified_surfaces(
         return
     (case,) = (_without_bound(case, node_limit) for case in judged_surfaces(model, X, y, None, {"k": max(ks)}))
     for surface, k in zip(surfaces, ks, strict=True):
-        question, problem = replace(case.question, k=int(k)), case.problem.with_k(int(k))
-        yield _certificate(replace(case, surface=surface, question=question, problem=problem), node_limit=node_limit)
+        questions, problem = [replace(case.questions[0], k=int(k))], case.problem.with_k(int(k))
+        yield _certificate(replace(case, surfaces=[surface], questions=questions, problem=problem), node_limit=node_limit)
 
 
 def _certificates(cases: Sequence[Judged], verbose: int = 0, **limits: Any) -> list[Certificate]:
-    out = []
+    out = list[Certificate]()
     for case, own_part in zip(cases, parts(*[1.0] * len(cases)), strict=True):
         with own_part:
-            out.append(_certificate(case, verbose, **limits))
+            out += [_certificate(case, verbose, **limits)] * len(case.surfaces)
     return out
 
 
 def _certificate(case: Judged, verbose: int = 0, **limits: Any) -> Certificate:
     """A certificate with what branch and bound proves within limits: those of ``prove``."""
     problem = case.problem
-    certificate = replace(case.judge.certificate(case.surface, case.question), monotone=case.monotone)
+    certificate = replace(case.certificate(case.surfaces), monotone=case.monotone)
     support, step = case.support(), problem.step()
     if support is not None:
         found = Found(support, solver_of(problem, step).refit(support).value)
@@ -254,21 +258,30 @@ def _certificate(case: Judged, verbose: int = 0, **limits: Any) -> Certificate:
 class Judged:
     """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z.
 
-    ``provable`` says whether there is memory for a bound; ``monotone``: its slopes.
+    Of surfaces that share their terms all of these together, each with its judge and its question. ``provable`` says whether
+    there is memory for a bound; ``monotone``: the slopes.
     """
 
-    surface: QuadraticSurface
-    judge: Judge | SumsJudge
-    question: Question
+    surfaces: Sequence[QuadraticSurface]
+    judges: Sequence[Judge | SumsJudge]
+    questions: Sequence[Question]
     problem: SparseProblem
     terms: list[str]
     provable: bool = True
     monotone: tuple[SlopeProof, ...] = ()
 
+    @property
+    def live(self) -> IntArray:
+        """Terms that some of the surfaces have, as positions in the full z."""
+        return np.flatnonzero(np.any([surface.coordinates() for surface in self.surfaces], axis=0))
+
+    def certificate(self, surfaces: Sequence[QuadraticSurface], support: IntArray | None = None) -> Certificate:
+        """Of these or other surfaces."""
+        return certificate_of(self.judges, surfaces, self.questions, support)
+
     def support(self) -> IntArray | None:
-        """The support of the surface as positions among the candidates, filled up to k; None where it does not fit."""
-        problem = self.problem
-        live = np.flatnonzero(self.surface.coordinates())
+        """The support of the surfaces as positions among the candidates, filled up to k; None where it does not fit."""
+        problem, live = self.problem, self.live
         if len(live) > problem.k or len(np.setdiff1d(live, problem.terms)):
             return None
         inside = np.union1d(np.searchsorted(problem.terms, live), problem.rule.required).astype(np.intp)
@@ -305,15 +318,19 @@ def judged_surfaces(
     check_memory(loss, replace(extent, proves=provable))
     data, judge = loss_named(loss).data(samples, limits), Judge.of(samples)
     judged = []
-    for surface, number in zip(view.surfaces, samples.surfaces, strict=True):
-        problem = data.problem_for(number, C, k)
-        of_surface = Question(loss, C, k, samples.target.y(number), problem.terms, problem.shape)
-        judged.append(
-            Judged(
-                surface, judge, of_surface, problem, view.term_names, provable, monotone=_slopes(view, surface, problem.shape)
-            )
-        )
+    for group, surfaces in _grouped(view, samples.surfaces):
+        problem = problem_of(data, group, C, k)
+        questions = [Question(loss, C, k, samples.target.y(number), problem.terms, problem.shape) for number in group]
+        slopes = _slopes(view, surfaces[0], problem.shape)
+        judged.append(Judged(surfaces, [judge] * len(group), questions, problem, view.term_names, provable, slopes))
     return judged
+
+
+def _grouped(view: FittedModel, numbers: Sequence[int]) -> Iterator[tuple[list[int], list[QuadraticSurface]]]:
+    """The numbers of surfaces that share their terms, and these surfaces."""
+    left = iter(view.surfaces)
+    for group in groups_of(numbers, is_shared=view.shares_terms):
+        yield group, list(islice(left, len(group)))
 
 
 def _shaped(view: FittedModel, limits: SupportLimits, X: FloatArray) -> SupportLimits:
@@ -344,8 +361,9 @@ def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, floa
 def _judged_sums(view: FittedModel, moments: Moments) -> list[Judged]:
     loss, C, k, class_weight = _question(view, {})
     sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=class_weight)
-    facts, problems = SumFacts.of(sums), [data.problem_for(surface, C, k) for surface in sums.surfaces]
-    return [
-        Judged(surface, SumsJudge(problem, facts), Question(loss, C, k, np.empty(0), problem.terms), problem, view.term_names)
-        for surface, problem in zip(view.surfaces, problems, strict=True)
-    ]
+    facts, judged = SumFacts.of(sums), []
+    for group, surfaces in _grouped(view, sums.surfaces):
+        problem = problem_of(data, group, C, k)
+        judges, question = [SumsJudge(part, facts) for part in problem.parts], Question(loss, C, k, np.empty(0), problem.terms)
+        judged.append(Judged(surfaces, judges, [question] * len(group), problem, view.term_names))
+    return judged

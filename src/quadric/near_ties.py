@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from quadric.estimators.validation import TRUE_OR_FALSE, check_values, number_from
@@ -97,7 +96,7 @@ class SurfaceTies:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundSupport:
-    """A set of terms in the place of those of one surface.
+    """A set of terms in the place of those of one surface, or of all that share them.
 
     Attributes
     ----------
@@ -106,9 +105,9 @@ class FoundSupport:
     view : FittedModel
         The same, taken apart.
     number : int
-        Of the surface.
+        Of the first surface.
     case : Judged
-        That surface and its problem.
+        These surfaces and their problem.
     support : array
         The terms, as positions among the candidates of the problem.
     """
@@ -120,19 +119,20 @@ class FoundSupport:
     support: IntArray
 
     def model(self) -> Any:
-        """The model with the best surface on these terms.
+        """The model with the best surfaces on these terms.
 
         Returns
         -------
         fitted model
             Of the kind of the original.
         """
-        problem, judge, surfaces = self.case.problem, self.case.judge, list(self.view.surfaces)
+        problem, surfaces = self.case.problem, list(self.view.surfaces)
         refit = problem.step().refit(self.support)
-        surface = QuadraticSurface.from_coordinates(problem.embed(refit.z), refit.c)
-        certificate = judge.certificate(surface, self.case.question, problem.terms[self.support])
-        surfaces[self.number] = surface
-        model = self.view.with_calibration(self.view.with_surfaces(surfaces, {self.number: certificate}))
+        found = problem.surfaces(refit.z, refit.c)
+        certificate = self.case.certificate(found, problem.terms[self.support])
+        places = range(self.number, self.number + len(found))
+        surfaces[places.start : places.stop] = found
+        model = self.view.with_calibration(self.view.with_surfaces(surfaces, dict.fromkeys(places, certificate)))
         return self.original._with_model(model) if hasattr(self.original, "_with_model") else model
 
 
@@ -143,7 +143,7 @@ class NearTies(Sequence[SurfaceTies]):
     Attributes
     ----------
     surfaces : tuple of SurfaceTies
-        One for two classes, otherwise one per class.
+        One for two classes, and where classes share their terms; otherwise one per class.
     found : tuple of FoundSupport
         What the models with other terms are made from, in the order of ``supports``.
     """
@@ -256,7 +256,7 @@ def _named(case: Judged, ties: TiedSupports) -> SurfaceTies:
     names = [case.terms[t] for t in case.problem.terms]
     sets = [(tuple(names[t] for t in found.support), found.value) for found in ties.supports]
     return SurfaceTies(
-        terms=tuple(case.terms[t] for t in np.flatnonzero(case.surface.coordinates())),
+        terms=tuple(case.terms[t] for t in case.live),
         objective=objective,
         exchanges=[Exchange(names[swap.out], names[swap.into], swap.change / objective) for swap in ties.swaps],
         supports=[OtherSupport(terms, value, value / objective - 1.0) for terms, value in sets],

@@ -57,10 +57,10 @@ def test_any_v_and_any_multipliers_give_a_bound_on_every_node(loss, seed):
     for scale in (0.0, 0.01, 1.0, 100.0):
         fixed, allowed = node(rng, p)
         linear = linear_of(relaxation, rng.uniform(0.0, 1.0, size=p))
-        base, W = relaxation.safe.lines(scale * rng.normal(size=(1, p)), linear)
+        base, W = relaxation.safe.lines(scale * rng.normal(size=(1, 1, p)), linear)
         for support, value in values.items():
             assert base[0] - W[0, list(support)].sum() <= value
-        state = relaxation.relaxed.start(scale * rng.normal(size=(1, p)), fixed, allowed)
+        state = relaxation.relaxed.start(scale * rng.normal(size=(1, 1, p)), fixed, allowed)
         bounded = relaxation.bounded(fixed, allowed, state, linear, 1, np.inf)
         assert bounded.lower[0] <= min(inside(values, fixed[0], allowed[0]).values())
 
@@ -99,7 +99,7 @@ def test_the_bound_is_exact_on_a_whole_support(seed):
     problem = problem_of("least_squares", seed)
     support, relaxation = np.array([0, 4, 7]), perspective_of(problem)
     solution = problem.step().refit(support)
-    base, W = relaxation.safe.lines(solution.z[None], relaxation.linear)
+    base, W = relaxation.safe.lines(solution.z[None, None], relaxation.linear)
     bound = base[0] - W[0, support].sum()
     shrunk = 2e-5 * 0.5 * relaxation.safe.diagonal @ solution.z**2  # of D, for the sake of the factorisation
     assert bound <= solution.value
@@ -118,8 +118,8 @@ def test_steps_reach_the_optimum_of_the_relaxation():
     primal = problem.constant - 0.5 * problem.q @ z
     assert bounded.lower[0] <= primal * (1 + 1e-9)
     assert bounded.lower[0] == pytest.approx(primal, rel=1e-3)
-    start = relaxation.relaxed.start(np.ones((1, p)), nothing, ~nothing)
-    unpolished = Relaxed(split, K, 1.0).steps(nothing, ~nothing, start, problem.q[None], 1)[1]
+    start = relaxation.relaxed.start(np.ones((1, 1, p)), nothing, ~nothing)
+    unpolished = Relaxed(split, K, 1.0).steps(nothing, ~nothing, start, problem.q[None, None], 1)[1]
     base, W = relaxation.safe.lines(unpolished, relaxation.linear)
     assert base[0] - np.sort(W[0])[-K:].sum() < bounded.lower[0]
 
@@ -165,9 +165,9 @@ def test_what_is_no_number_is_no_bound():
 def test_shares_add_up_to_k():
     rng, problem = np.random.default_rng(5), problem_of("least_squares", 5)
     relaxed, (fixed, allowed) = perspective_of(problem).relaxed, node(rng, 9)
-    z = rng.normal(size=(1, 9))
+    z = rng.normal(size=(1, 1, 9))
     shares = relaxed.shares(fixed, allowed, relaxed.start(z, fixed, allowed))[0]
-    size, free = np.abs(relaxed.root * z[0]), (allowed & ~fixed)[0]
+    size, free = np.abs(relaxed.root * z[0, 0]), (allowed & ~fixed)[0]
     assert shares.sum() == pytest.approx(K, rel=1e-5)
     assert (shares[fixed[0]] == 1).all()
     assert (shares[~allowed[0]] == 0).all()
@@ -190,11 +190,11 @@ def test_errors_of_matrix_and_linear_part_lower_the_bound():
     size = 1e-4 * np.diag(problem.curvature.split.diagonal)
     error, doubt = np.diag(size), 1e-3 * np.abs(q)
     safe = SafeSplit(problem.curvature.split, K, error)
-    v = problem.step().refit(support).z[None]
-    base, W = safe.lines(v, Linear(q[None], doubt[None], np.array([problem.constant])))
+    v = problem.step().refit(support).z[None, None]
+    base, W = safe.lines(v, Linear(q[None, None], doubt[None, None], np.array([problem.constant])))
     bound, plain = base[0] - W[0, support].sum(), problem.step().refit(support).value
     exact_base, exact_W = SafeSplit(problem.curvature.split, K, 0.0 * error).lines(
-        v, Linear(q[None], 0.0 * doubt[None], np.array([0.0]))
+        v, Linear(q[None, None], 0.0 * doubt[None, None], np.array([0.0]))
     )
     assert bound < problem.constant + exact_base[0] - exact_W[0, support].sum() <= plain
     for _ in range(200):

@@ -46,6 +46,8 @@ class FoldTask:
     units : dict
         Parameters of ``Units.of``.
     by_decomposition : bool
+    is_shared : bool
+        Whether classes share their terms.
     deadline : float or None
         When to stop, by time.monotonic().
     verbose : int
@@ -55,6 +57,7 @@ class FoldTask:
     class_weight: ClassWeight
     units: dict[str, Any]
     by_decomposition: bool
+    is_shared: bool
     deadline: float | None
     verbose: int
 
@@ -98,10 +101,8 @@ class TrainingPart:
     def search(self, task: FoldTask, number: int) -> QuickSearch:
         """Searches of a fold, without thin terms as long as there are enough others."""
         own = {name: replace(each, limits=self._limits(each)) for name, each in task.dictionaries.items()}
-        report = writer_for(task.verbose)
-        return QuickSearch(
-            self.data, own, by_decomposition=task.by_decomposition, report=lambda line: report(f"fold {number}, {line}")
-        )
+        write, how = writer_for(task.verbose), {"by_decomposition": task.by_decomposition, "is_shared": task.is_shared}
+        return QuickSearch(self.data, own, report=lambda line: write(f"fold {number}, {line}"), **how)
 
     def _limits(self, own: Dictionary) -> SupportLimits:
         exclude = np.union1d(own.limits.exclude, np.setdiff1d(self.thin, own.limits.include))

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from quadric.certificate import TOLERANCE, Certificate, SlopeProof
 from quadric.errors import ParameterError, warn_user
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
-from quadric.estimators.validation import named_losses, numbers_only, warn_of_spread
+from quadric.estimators.validation import OVR, SHARED, named_losses, numbers_only, warn_of_spread
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
@@ -361,8 +361,16 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         names = tuple(map(str, getattr(self, "feature_names_in_", default_names(n))))
         return Stream(source, names, "y", samples.target.classes, has_groups=keys is not None)
 
-    def _check_provable(self) -> None:
+    def _check_passes(self, n_classes: int) -> None:
+        """Refuse what cannot be fitted by passes over rows that are not in memory."""
         needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
+        if self.multiclass == SHARED and n_classes > 2 and needy:
+            able = next(loss for loss in LOSS_NAMES if not loss_named(loss).keeps_rows)
+            raise ParameterError(
+                f'multiclass="shared" needs all rows in memory with the loss {needy[0]}; use "ovr", or the loss {able}',
+                multiclass=OVR,
+                loss=able,
+            )
         if self.method == "exact" and needy:
             raise ParameterError(f'method="exact" needs all rows in memory with the loss {needy[0]}; use "best"', method="best")
 
@@ -380,8 +388,9 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         closed = getattr(self, "monotonic_cst", None) is not None
         return {"standardize": bool(self.standardize), "clip": self.clip, "closed": closed}
 
-    def _set_fits(self, fits: Sequence[SurfaceFit], classes: np.ndarray, units: Units) -> None:
-        self.classes_ = classes
+    def _set_fits(self, groups: Sequence[Sequence[SurfaceFit]], classes: np.ndarray, units: Units) -> None:
+        """The results of all surfaces; those that share their terms are a group."""
+        self.classes_, fits = classes, [fit for group in groups for fit in group]
         self._set_surfaces([fit.surface for fit in fits])
         self._set_units(units)
         names = self._feature_names()

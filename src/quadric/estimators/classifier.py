@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.parallel import delayed
 
 from quadric.blas import one_blas_thread
-from quadric.certificate import Judge, Question, SumFacts, SumsJudge
+from quadric.certificate import Judge, Question, SumFacts, SumsJudge, certificate_of
 from quadric.defaults import LARGEST_COUNT
 from quadric.errors import ParameterError, quoted
 from quadric.estimators.base import (
@@ -30,8 +30,11 @@ from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
     LOSS_WEIGHT,
+    MULTICLASS,
     N_JOBS,
     N_TERMS,
+    OVR,
+    SHARED,
     TRUE_OR_FALSE,
     VERBOSE,
     check_parameters,
@@ -42,10 +45,10 @@ from quadric.estimators.validation import (
     one_of,
     validate_samples,
 )
-from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import SparseProblem, TrainingData
 from quadric.losses.footprint import check_memory
+from quadric.losses.shared import problem_of
 from quadric.progress import writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream
@@ -53,6 +56,7 @@ from quadric.samples.extent import Extent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.sums import SummedSamples
+from quadric.samples.target import groups_of
 from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.methods import METHODS, MOST_EXAMINED, SearchOptions, search
 from quadric.search.rules import SupportLimits
@@ -107,6 +111,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
         and bound from there, which proves the terms best or, within ``time_limit``, bounds how much better others could be.
         With more than 1,000 terms "best" leaves out the decomposition on all of them, and "exact" needs memory for all pairs.
+    multiclass : {"ovr", "shared"}
+        With more than two classes each has a surface against the rest. "ovr": each surface has up to k terms of its own.
+        "shared": all have one list of at most k terms, which minimises the sum of their objectives; certificates are of this
+        sum.
     standardize : bool
         Subtract the (weighted) mean of each feature and divide by its standard deviation, after capping. ``surfaces_``,
         ``coef_`` and ``certificates_`` are then in standardised units, in which k is counted; ``raw_surfaces_`` take raw
@@ -182,7 +190,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     intercept_ : array of shape (n_surfaces,)
         c of each surface.
     certificates_ : list of Certificate
-        Objective and optimality conditions of each surface, recomputed from the data.
+        Objective and optimality conditions of each surface, recomputed from the data; with ``multiclass="shared"`` those of all
+        surfaces together, once for each.
     status_ : list of str
         How each search ended: "converged", "optimal", "iteration limit", "time limit" or "precision limit".
     traces_ : list of tuples of TraceRow
@@ -221,6 +230,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         "loss": one_of(*LOSS_NAMES),
         "terms": one_of(QUADRATIC, LINEAR),
         "method": one_of(*METHODS),
+        "multiclass": MULTICLASS,
         "standardize": TRUE_OR_FALSE,
         "clip": CLIP,
         **CHECKS,
@@ -239,6 +249,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         loss: str = "least_squares",
         terms: Literal["quadratic", "linear"] = "quadratic",
         method: Literal["best", "pd", "exact"] = "best",
+        multiclass: Literal["ovr", "shared"] = "ovr",
         standardize: bool = True,
         clip: float | None = 0.01,
         class_weight: ClassWeight = None,
@@ -268,6 +279,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         self.loss = loss
         self.terms = terms
         self.method = method
+        self.multiclass = multiclass
         self.standardize = standardize
         self.clip = clip
         self.class_weight = class_weight
@@ -301,13 +313,13 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         samples, units = self._in_units(samples)
         names = getattr(self, "feature_names_in_", None)
         limits = self._limits(names, samples.X.shape[1])
-        processes = processes_of(self.n_jobs, len(samples.surfaces))
+        processes = processes_of(self.n_jobs, len(self._groups(samples.surfaces)))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
         data = loss_named(self.loss).data(samples, self._shaped(limits, names, samples))
-        fits = list(self._fit_surfaces(data, samples, processes))
-        self._warn_of(fits, samples.target.classes)
-        self._set_fits(fits, samples.target.classes, units)
+        groups = list(self._fit_surfaces(data, samples, processes))
+        self._warn_of(groups, samples.target.classes)
+        self._set_fits(groups, samples.target.classes, units)
 
     def fit_moments(self, moments: Moments) -> Self:
         """Fit to sums over any number of rows; for losses that need no more of them ("least_squares").
@@ -334,11 +346,12 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             raise ValueError(f"{RULED} need the rows themselves, in memory: use fit")
         limits = self._limits(moments.columns, len(moments.columns))
         sums, data = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
-        facts, seed, fits = SumFacts.of(sums), seed_of(self.random_state), []
-        for surface in sums.surfaces:
-            problem = data.problem_for(surface, float(self.C), int(self.k))
-            how = int(self.k), self.method, self._search_options(seed, surface), deadline
-            fits.append(fit_surface(problem, SumsJudge(problem, facts), np.empty(0), *how))
+        facts, seed, fits = SumFacts.of(sums), seed_of(self.random_state), list[list[SurfaceFit]]()
+        for group in self._groups(sums.surfaces):
+            problem = problem_of(data, group, float(self.C), int(self.k))
+            how = int(self.k), self.method, self._search_options(seed, group), deadline
+            judges = [SumsJudge(part, facts) for part in problem.parts]
+            fits.append(fit_group(problem, judges, [np.empty(0)] * len(group), *how))
         self._warn_of(fits, np.array(moments.classes), deadline)
         self._set_columns(moments.columns)
         self._set_fits(fits, np.array(moments.classes), sums.units)
@@ -352,7 +365,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             return self
         if not loss_named(self.loss).keeps_rows:
             return self.fit_moments(surveyed.moments(by_class=self.class_weight is not None))
-        self._check_provable()
+        self._check_passes(len(surveyed.stream.classes))
         with self._or_forget():
             self._fit_by_passes(surveyed, surveyed.moments(by_class=self.class_weight is not None))
         return self
@@ -371,12 +384,12 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
         for number, surface in enumerate(rows.sums.surfaces):
-            options = self._search_options(seed, surface, most_examined=most_examined)
+            options = self._search_options(seed, [surface], most_examined=most_examined)
             options = replace(options, schedule=options.schedule.until(deadline))
             is_late = bool(starts) and options.schedule.time_limit == 0.0
             how: dict[str, Any] = {"method": self.method, "options": options, "terms": starts[number] if is_late else None}
             found = fit_streamed(rows, self.loss, surface, float(self.C), int(self.k), limits, **how)
-            fits.append(SurfaceFit.of_passes(found, len(columns)))
+            fits.append([SurfaceFit.of_passes(found, len(columns))])
         self._warn_of(fits, classes, deadline)
         self._set_columns(columns)
         self._set_fits(fits, classes, rows.sums.units)
@@ -388,23 +401,27 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         processes: int,
         starts: Sequence[IntArray] = (),
         deadline: float | None = None,
-    ) -> Iterable[SurfaceFit]:
-        """The surface of each class; with ``starts``, the terms that a cross-validation found, never worse than on these."""
+    ) -> Iterable[list[SurfaceFit]]:
+        """The surfaces of each group; with ``starts``, the terms that a cross-validation found, never worse than on these."""
         judge, seed = Judge.of(samples), seed_of(self.random_state)
         most = most_examined(len(samples.target)) if starts else None
         jobs = (
-            delayed(fit_surface)(
-                data.problem_for(surface, float(self.C), int(self.k)),
-                judge,
-                samples.target.y(surface),
+            delayed(fit_group)(
+                problem_of(data, group, float(self.C), int(self.k)),
+                [judge] * len(group),
+                [samples.target.y(surface) for surface in group],
                 int(self.k),
                 self.method,
-                self._search_options(seed, surface, tuple(starts[number : number + 1]), most),
+                self._search_options(seed, group, tuple(starts[number : number + 1]), most),
                 deadline,
             )
-            for number, surface in enumerate(samples.surfaces)
+            for number, group in enumerate(self._groups(samples.surfaces))
         )
         return workers(processes, return_as="generator")(jobs)
+
+    def _groups(self, surfaces: Sequence[int]) -> list[list[int]]:
+        """Surfaces that share their terms."""
+        return groups_of(surfaces, is_shared=self.multiclass == SHARED)
 
     def _limits(self, names: Sequence[str] | None, n_features: int) -> SupportLimits:
         own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
@@ -415,16 +432,18 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         demands = shape_demands(self, names, samples.n_features, samples.target.classes, limits)
         if demands is None:
             return limits
+        if len(self._groups(samples.surfaces)) < len(samples.surfaces):
+            raise ParameterError(f'{RULED} need surfaces with terms of their own: use multiclass="{OVR}"', multiclass=OVR)
         if loss_named(self.loss).keeps_rows:
             able = next(name for name in LOSS_NAMES if not loss_named(name).keeps_rows)
             raise ParameterError(f"{RULED} need loss={able!r}, got {self.loss!r}", loss=able)
         return replace(limits, shapes=demands.on(samples.X))
 
     def _search_options(
-        self, seed: int, surface: int, starts: tuple[IntArray, ...] = (), most_examined: int | None = None
+        self, seed: int, group: Sequence[int], starts: tuple[IntArray, ...] = (), most_examined: int | None = None
     ) -> SearchOptions:
         report = writer_for(int(self.verbose))
-        return SearchOptions(self._schedule(), (seed, surface), report, starts, self.gap_limit, most_examined)
+        return SearchOptions(self._schedule(), (seed, *group), report, starts, self.gap_limit, most_examined)
 
     def _schedule(self) -> Schedule:
         return Schedule(
@@ -436,14 +455,14 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             time_limit=self.time_limit,
         )
 
-    def _warn_of(self, fits: Sequence[SurfaceFit], classes: np.ndarray, deadline: float | None = None) -> None:
+    def _warn_of(self, fits: Sequence[Sequence[SurfaceFit]], classes: np.ndarray, deadline: float | None = None) -> None:
         """Warn of searches that did not end well; a deadline that has passed is for the cross-validation to tell."""
         if deadline is not None and time.monotonic() >= deadline:
             return
         name = type(self).__name__
         ovr = [f"{name}, class {quoted(label)} against the rest" for label in classes.tolist()]
-        for fit, label in zip(fits, [name] if len(classes) == 2 else ovr, strict=True):
-            warn_unless_converged(fit, self._schedule(), label)
+        for group, label in zip(fits, [name] if len(fits) == 1 else ovr, strict=True):
+            warn_unless_converged(group[0], self._schedule(), label)
 
 
 def most_examined(n_rows: int) -> int:
@@ -451,16 +470,16 @@ def most_examined(n_rows: int) -> int:
     return min(EXAMINED_ROWS // n_rows, MOST_EXAMINED)
 
 
-def fit_surface(
+def fit_group(
     problem: SparseProblem,
-    judge: Judge | SumsJudge,
-    y: FloatArray,
+    judges: Sequence[Judge | SumsJudge],
+    ys: Sequence[FloatArray],
     k: int,
     method: str,
     options: SearchOptions,
     deadline: float | None = None,
-) -> SurfaceFit:
-    """Search for the surface of one problem, and judge it.
+) -> list[SurfaceFit]:
+    """Search for the surface of one problem, or for all that share its terms, and judge them; each has a judge and a y.
 
     Where ``options.starts`` has terms that are known to be good, as positions in the full z, the surface is never worse than
     the best one on these; after the deadline, by time.monotonic(), it is that one.
@@ -476,11 +495,11 @@ def fit_surface(
         if known and may_be_worse and not np.array_equal(known[0], found.support):
             other = _on_terms(problem, known[0])
             found = found if found.objective <= other.objective else replace(other, trace=found.trace, n_iter=found.n_iter)
-    surface = QuadraticSurface.from_coordinates(problem.embed(found.z), found.c)
-    question = Question(problem.loss.name, problem.C, k, y, problem.terms, problem.shape)
-    certificate = judge.certificate(surface, question, problem.terms[found.support])
-    certificate = replace(certificate, swap_optimal=found.swap_optimal)
-    return SurfaceFit(surface, found, certificate.bounded(found.lower_bound), problem.shape)
+    surfaces, shape = problem.surfaces(found.z, found.c), problem.shape
+    questions = [Question(problem.loss.name, problem.C, k, y, problem.terms, shape) for y in ys]
+    certificate = certificate_of(judges, surfaces, questions, problem.terms[found.support])
+    certificate = replace(certificate, swap_optimal=found.swap_optimal).bounded(found.lower_bound)
+    return [SurfaceFit(surface, found, certificate, shape) for surface in surfaces]
 
 
 @one_blas_thread()

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from quadric._sklearn import check_sample_weight
 from quadric.defaults import DEFAULT_KS, DEFAULT_LINEAR_KS
-from quadric.errors import warn_user
+from quadric.errors import ParameterError, warn_user
 from quadric.estimators._foldwork import FoldRunner, FoldTask, SampledParts, SummedParts
 from quadric.estimators._scoreboard import Scoreboard
 from quadric.estimators._scoring import Scoring
@@ -32,7 +32,9 @@ from quadric.estimators.feature_rules import CHECKS, FeatureSets, rules_of
 from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
+    MULTICLASS,
     N_JOBS,
+    SHARED,
     TRUE_OR_FALSE,
     VERBOSE,
     C_grid,
@@ -114,6 +116,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Cap the features at quantiles of the training rows of each fold, and for the final fit, as in SparseQuadraticSVC.
     method : {"pd", "best", "exact"}
         How terms are searched for the final fit. With "pd" every cell of every fold is a penalty decomposition, too.
+    multiclass : {"ovr", "shared"}
+        With more than two classes: terms of its own for each class, or one list of at most k terms for all of them, as in
+        SparseQuadraticSVC.
     class_weight : dict, "balanced" or None
         Factors on the loss of the classes.
     include : sequence or None
@@ -130,7 +135,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Seconds for the whole fit. When they are over, the best cell so far is fitted with what is known of it, and a
         ConvergenceWarning says so; such a fit may not be reproducible.
     certify : bool
-        Add lower bounds to ``paths_``, as sparse_quadratic_path does.
+        Add lower bounds to ``paths_``, as sparse_quadratic_path does; not where classes share their terms.
     n_jobs : int or None
         Folds that run at the same time; the result does not depend on it.
     random_state : int, RandomState or None
@@ -184,6 +189,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         "standardize": TRUE_OR_FALSE,
         "clip": CLIP,
         "method": one_of(*METHODS),
+        "multiclass": MULTICLASS,
         **CHECKS,
         "time_limit": none_or(number_from(0.0)),
         "gap_limit": GAP_LIMIT,
@@ -206,6 +212,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         standardize: bool = True,
         clip: float | None = 0.01,
         method: Literal["best", "pd", "exact"] = "best",
+        multiclass: Literal["ovr", "shared"] = "ovr",
         class_weight: ClassWeight = None,
         include: Terms = None,
         exclude: Terms = None,
@@ -233,6 +240,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.standardize = standardize
         self.clip = clip
         self.method = method
+        self.multiclass = multiclass
         self.class_weight = class_weight
         self.include = include
         self.exclude = exclude
@@ -279,6 +287,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         deadline = self._deadline()
         X, y = self._validated(X, y, ensure_min_samples=2)
         samples = validate_samples(X, y, sample_weight, self.class_weight)
+        self._check_certifiable(samples.target.n_classes)
         present = check_sample_weight(sample_weight, X, non_negative=False) > 0
         stream = self._as_stream(samples, present, groups) if isinstance(self.cv, Integral) and int(self.cv) > 1 else None
         if stream is None:
@@ -291,6 +300,14 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             everywhere = np.full((len(y), *found.shape[1:]), np.nan)
             everywhere[rows] = found
             setattr(self, name, everywhere)
+
+    def _check_certifiable(self, n_classes: int) -> None:
+        if self.certify and self.multiclass == SHARED and n_classes > 2:
+            raise ParameterError(
+                'certify=True bounds the paths of single classes, but multiclass="shared" has one list of terms for all: use '
+                'method="exact", which bounds the final fit',
+                certify=None,
+            )
 
     def _deadline(self) -> float | None:
         return None if self.fit_time_limit is None else time.monotonic() + self.fit_time_limit
@@ -316,15 +333,16 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             model, limits = self.best_estimator_, task.dictionaries[cell.terms].limits
             of_all_rows = parts.is_drawn is None or not loss_named(cell.loss).keeps_rows
             data = quick.digest(cell.terms, cell.loss) if of_all_rows else loss_named(cell.loss).data(prepared, limits)
-            searches = model._fit_surfaces(data, prepared, processes_of(self.n_jobs, len(starts)), starts, task.deadline)
-            fits = list(counted(searches, len(starts), "final fit"))
+            n_groups = len(model._groups(prepared.surfaces))
+            searches = model._fit_surfaces(data, prepared, processes_of(self.n_jobs, n_groups), starts, task.deadline)
+            groups = list(counted(searches, n_groups, "final fit"))
             if not task.out_of_time():
-                for found in fits:
-                    warn_unless_converged(found, model._schedule().until(task.deadline), type(self).__name__)
+                for group in groups:
+                    warn_unless_converged(group[0], model._schedule().until(task.deadline), type(self).__name__)
             model.n_features_in_ = self.n_features_in_
             if hasattr(self, "feature_names_in_"):
                 model.feature_names_in_ = self.feature_names_in_
-            model._set_fits(fits, samples.target.classes, units)
+            model._set_fits(groups, samples.target.classes, units)
 
         with part(0.7, 1.0):
             # sums and a random sample tell the paths where there is one
@@ -343,6 +361,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """Fit to samples that are read in batches; where they are gathered, folds learn of a coding as in ``_fit_coded``."""
         check_parameters(self, self._rules)
         with self._or_forget():
+            self._check_certifiable(len(surveyed.stream.classes))
             deadline = deadline or self._deadline()
             self._set_columns(surveyed.stream.columns)
             if surveyed.is_gathered:
@@ -356,7 +375,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                     raise ValueError(
                         f"cv must be a number of folds, at least 2, where rows are read in passes, got {self.cv!r}"
                     )
-                self._check_provable()
+                self._check_passes(len(surveyed.stream.classes))
                 folds = surveyed.folds(int(self.cv))
                 self._fit_by_passes(surveyed, folds, deadline)
             self.oof_rows_, self.oof_folds_ = surveyed.sample.ids, _numbers_of(folds, len(surveyed.sample.ids))
@@ -407,7 +426,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     ) -> None:
         """The paths of the chosen loss, and a full search at the chosen cell that starts from their terms there."""
         own = task.only(cell.terms)
-        quick = QuickSearch(rows, own, by_decomposition=task.by_decomposition, report=writer_for(task.verbose))
+        how: dict[str, Any] = {"by_decomposition": task.by_decomposition, "is_shared": task.is_shared}
+        quick = QuickSearch(rows, own, report=writer_for(task.verbose), **how)
         self.paths_ = self._paths(quick, rows.surfaces, task, board, cell)
         self.best_estimator_ = self._chosen_classifier()
         searching, proving = parts(1.0, float(self.certify))
@@ -430,7 +450,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             for terms, own in dictionaries(self.terms, limits, n_features).items()
         }
         units = {"standardize": bool(self.standardize), "clip": self.clip}
-        return FoldTask(listed, self.class_weight, units, self.method == "pd", deadline, int(self.verbose))
+        how = self.method == "pd", self.multiclass == SHARED, deadline, int(self.verbose)
+        return FoldTask(listed, self.class_weight, units, *how)
 
     def _ks(self, terms: str, n_terms: int, n_required: int) -> IntArray:
         ks = k_grid(self.ks, n_terms, n_required, DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS)

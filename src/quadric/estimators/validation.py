@@ -106,6 +106,9 @@ LOSS_WEIGHT = Rule(
     lambda C: _is_finite(C) and SMALLEST_WEIGHT <= C <= LARGEST_WEIGHT,
     f"a finite number from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}",
 )
+# Whether surfaces of several classes have terms of their own, or one list for all.
+OVR, SHARED = "ovr", "shared"
+MULTICLASS = one_of(OVR, SHARED)
 TRUE_OR_FALSE = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
 # The quantile at which columns are capped.
 CLIP = none_or(number_from(0.0, below=0.5))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from quadric.estimators.base import SparseSurfaceClassifier
 from quadric.estimators.calibration import METHODS, CalibratedModel, decided
 from quadric.estimators.constraints import LINEAR, QUADRATIC
 from quadric.estimators.cutoffs import read_cutoff
-from quadric.estimators.validation import check_parameters
+from quadric.estimators.validation import OVR, SHARED, check_parameters
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._probes import accepts
 from quadric.export._schema import (
@@ -181,8 +181,9 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         classifier.best_k_, classifier.best_C_ = keys["best_k"].integer(1, 2**62), _amount(keys["best_C"])
     if top["certificates"].value != []:  # baselines have none
         k, items = getattr(classifier, "best_k_", getattr(classifier, "k", 0)), top["certificates"].items(n_surfaces)
-        pairs = zip(items, classifier.surfaces_, strict=True)
-        classifier.certificates_ = [_certificate(item, surface, k) for item, surface in pairs]
+        one, all_of_them = [[surface] for surface in classifier.surfaces_], [classifier.surfaces_] * n_surfaces
+        groups = all_of_them if getattr(classifier, "multiclass", OVR) == SHARED else one
+        classifier.certificates_ = [_certificate(item, group, k) for item, group in zip(items, groups, strict=True)]
     return classifier
 
 
@@ -237,15 +238,18 @@ CERTIFICATE: dict[str, Callable[[Node], Any]] = {
     "lower_bound": lambda node: node.optional(_amount),
     "gap": lambda node: node.optional(_residual),
     "status": lambda node: node.choice(("local", "gap", "optimal")),
+    "n_surfaces": _count,
 }
 
 
-def _certificate(node: Node, surface: QuadraticSurface, k: int) -> Certificate:
-    """A certificate that says nothing else than its surface, the budget k and its own bound."""
-    keys = node.fields(CERTIFICATE)
+def _certificate(node: Node, surfaces: Sequence[QuadraticSurface], k: int) -> Certificate:
+    """A certificate that says nothing else than its surface, or those that share its terms, the budget k and its own bound."""
+    keys = node.fields(CERTIFICATE, ADDED_LATER)
     certificate = Certificate(**{name: read(keys[name]) for name, read in CERTIFICATE.items()})
     n_terms, bound = certificate.n_terms, certificate.lower_bound
-    keys["n_terms"].require(n_terms == surface.n_terms, f"is not that of the surface, which has {surface.n_terms}")
+    live = int(np.any([surface.coordinates() for surface in surfaces], axis=0).sum())
+    keys["n_terms"].require(n_terms == live, f"is not that of the surface, which has {live}")
+    keys["n_surfaces"].require(certificate.n_surfaces == len(surfaces), f"is not {len(surfaces)}, as multiclass says")
     keys["k"].require(n_terms <= certificate.k <= k, f"must be from n_terms to {k}, the budget of the model")
     keys["lower_bound"].require(bound is None or bound <= certificate.objective, "is above the objective")
     unbounded = replace(certificate, lower_bound=None, gap=None, status="local")

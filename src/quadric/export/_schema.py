@@ -18,6 +18,7 @@ from quadric.baselines import (
 )
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.constraints import QUADRATIC
+from quadric.estimators.validation import OVR
 from quadric.tables.table import Rows
 
 # Raised when files change in a way that older versions cannot read.
@@ -60,7 +61,8 @@ MEMBERS = (
 # What the first files of this schema do not have, by key, and what it was.
 ADDED_LATER: dict[str, Any] = {
     **{"rare": "keep", "other": None, "grouped": [], "forms": None},  # of encoders and their columns
-    **{"gap_limit": 0.0, "terms": QUADRATIC, "best_terms": QUADRATIC},  # of classifiers
+    **{"gap_limit": 0.0, "terms": QUADRATIC, "best_terms": QUADRATIC, "multiclass": OVR},  # of classifiers
+    "n_surfaces": 1,  # of certificates
     **dict.fromkeys(("interaction_cst", "hierarchy", "feature_cost", "feature_groups", "max_features", "max_cost")),
     **dict.fromkeys(("monotonic_cst", "coef_bounds")),
 }

@@ -23,6 +23,7 @@ from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.estimators.feature_rules import by_number, rules_of
+from quadric.estimators.validation import SHARED
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
@@ -313,6 +314,11 @@ class FittedModel(Columns):
         Any
         """
         return getattr(self.classifier, f"best_{name}_", getattr(self.classifier, name, None))
+
+    @property
+    def shares_terms(self) -> bool:
+        """Whether several classes have one list of terms."""
+        return len(self.surfaces) > 1 and self.question("multiclass") == SHARED
 
     @property
     def is_ruled(self) -> bool:

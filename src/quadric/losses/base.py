@@ -25,6 +25,7 @@ from quadric.geometry.box import ShapeRules
 from quadric.geometry.cuts import Cuts
 from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
+from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.losses.supports import Limits, Moves, SupportRule
@@ -90,6 +91,16 @@ class SparseProblem(ABC):
     def n_terms(self) -> int:
         """Number of candidate terms, p."""
         return len(self.terms)
+
+    @property
+    def parts(self) -> tuple[SparseProblem, ...]:
+        """The problems of the classes that share their terms (losses/shared.py); the problem itself where it is alone."""
+        return (self,)
+
+    @property
+    def z_shape(self) -> tuple[int, ...]:
+        """Of z."""
+        return (self.n_terms,)
 
     @property
     def mean_curvature(self) -> float:
@@ -159,12 +170,12 @@ class SparseProblem(ABC):
 
     def at_zero(self) -> float:
         """F at z = 0 with its best intercept."""
-        z = np.zeros(self.n_terms)
+        z = np.zeros(self.z_shape)
         return self.objective(z, self.intercept(z))
 
     def embed(self, z: FloatArray) -> FloatArray:
         """z over the candidates as a vector over all terms."""
-        full = np.zeros(term_count(self.n_features))
+        full = np.zeros((term_count(self.n_features), *z.shape[1:]))
         full[self.terms] = z
         return full
 
@@ -179,6 +190,10 @@ class SparseProblem(ABC):
     def explorer(self, step: Step | None = None) -> Explorer:
         """The explorer of exchanges; it may share the solver of whoever asks."""
         return self.loss.explorer(self, step or self.step())
+
+    def surfaces(self, z: FloatArray, c: float) -> list[QuadraticSurface]:
+        """The surface of a solution, or that of each class."""
+        return [QuadraticSurface.from_coordinates(self.embed(z), c)]
 
 
 class TrainingData(ABC):
@@ -257,6 +272,11 @@ class Pulls:
 
 class Step(ABC):
     """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
+
+    @property
+    def parts(self) -> tuple[Step, ...]:
+        """The solvers of ``SparseProblem.parts``."""
+        return (self,)
 
     def sweep(self, u: FloatArray, rho: float) -> StepSolution:
         """argmin over (z, c) of F(z, c) + rho/2 ||z - u||^2."""

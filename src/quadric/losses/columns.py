@@ -8,6 +8,8 @@ exchanges block by block, for where even a few arrays of its size, k p, are too 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
+from operator import add
 from typing import TypeAlias
 
 import numpy as np
@@ -16,7 +18,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from quadric.losses.base import PRICED_TERMS
 from quadric.losses.supports import Move, Moves, SupportRule
 from quadric.losses.tableau import SINGULAR, Tableau, exchanged
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 
 MAX_KICK = 20  # largest number of terms that a perturbation drops
 RowsOf: TypeAlias = Callable[[IntArray], FloatArray]  # from terms to their rows of a symmetric matrix
@@ -173,17 +175,69 @@ def prices(
         yield into, exchanged(P[leaving].T.copy(), (B[leaving], z[leaving]), entering, single)
 
 
-def compounds(tableau: Tableau | ColumnTableau, rule: SupportRule) -> Sequence[Move]:
+class SummedTableau:
+    """Tableaus of several quadratics at one support: what a move does to all of them together.
+
+    Parameters
+    ----------
+    parts : sequence of ColumnTableau
+        At the same support.
+    """
+
+    def __init__(self, parts: Sequence[ColumnTableau]) -> None:
+        self.parts = parts
+
+    @property
+    def inside(self) -> BoolArray:
+        return self.parts[0].inside
+
+    @property
+    def support(self) -> IntArray:
+        return self.parts[0].support
+
+    @property
+    def value(self) -> float:
+        """The sum of the minima on the support."""
+        return sum(part.value for part in self.parts)
+
+    def add(self, j: int) -> None:
+        """Take a term in."""
+        for part in self.parts:
+            part.add(j)
+
+    def drop(self, i: int) -> None:
+        """Take a term out."""
+        for part in self.parts:
+            part.drop(i)
+
+    def gains(self) -> FloatArray:
+        """How much each term outside would lower the sum; -inf inside and for combinations of the support."""
+        return np.sum([part.gains() for part in self.parts], axis=0)
+
+    def costs(self) -> FloatArray:
+        """How much each term inside lowers the sum; inf outside and for required terms."""
+        return np.sum([part.costs() for part in self.parts], axis=0)
+
+    def exchanges(self, moves: Moves) -> FloatArray:
+        """Change of the sum by each pair of a term that leaves and one that enters, refits included."""
+        return reduce(add, (part.exchanges(moves) for part in self.parts))
+
+    def after(self, move: Move) -> float:
+        """The sum after a move of several terms."""
+        return sum(part.after(move) for part in self.parts)
+
+
+def compounds(tableau: AnyTableau, rule: SupportRule) -> Sequence[Move]:
     """Compound moves from the support of a tableau, by what its terms are worth."""
     return rule.compounds(tableau.support, np.where(tableau.inside, tableau.costs(), tableau.gains()))
 
 
-def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: SupportRule) -> IntArray:
+def resized_tableau(tableau: AnyTableau, k: int, rule: SupportRule) -> IntArray:
     """Add the best or drop the least useful terms of a tableau, one at a time, as the rule admits, until there are k.
 
     Parameters
     ----------
-    tableau : Tableau or ColumnTableau
+    tableau : Tableau, ColumnTableau or SummedTableau
         Left at the support that is returned, unless only linear combinations of it could be added.
     k : int
     rule : SupportRule
@@ -204,6 +258,9 @@ def resized_tableau(tableau: Tableau | ColumnTableau, k: int, rule: SupportRule)
             costs[~droppable] = np.inf
         tableau.drop(int(np.argmin(costs)))
     return tableau.support
+
+
+AnyTableau: TypeAlias = Tableau | ColumnTableau | SummedTableau
 
 
 def _factor_of(N: FloatArray) -> FloatArray:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
 from quadric.geometry.compensated import balanced
 from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.geometry.energy import EnergyNorm, rounding_of_sum
-from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, RuledSolution, Step, StepSolution
+from quadric.losses.base import Bounded, Bounds, NoBound, Relaxation, RuledSolution, SparseProblem, Step, StepSolution
 from quadric.losses.perspective import CHILD_STEPS, LEAST_SHARE, Linear, PerspectiveRelaxation, Split
 from quadric.losses.relaxation import DenseRelaxation, inverse_of, safe_margin
 from quadric.losses.rows import RowsProblem
@@ -70,6 +71,11 @@ def feasible(problem: RowsProblem, alpha: FloatArray) -> FloatArray:
     return balanced(np.clip(alpha, 0.0, problem.upper), problem.y)
 
 
+def rows_problems(problem: SparseProblem) -> tuple[RowsProblem, ...]:
+    """The problem of each class where several share their terms; else the problem itself."""
+    return cast("tuple[RowsProblem, ...]", problem.parts)
+
+
 def safe_dual(problem: RowsProblem, alpha: FloatArray, support: IntArray, held: WeighedCuts | None = None) -> float:
     """What F on a support, under cuts on it, is not below, by feasible multipliers: their constant less 1/2 h'G^-1 h, rounded
     down.
@@ -93,13 +99,13 @@ class DualBounds(Bounds):
     tolerance = 1e-7
     cheap_nodes = 500
 
-    def __init__(self, problem: RowsProblem, step: DualStep) -> None:
+    def __init__(self, problem: SparseProblem, step: Step) -> None:
         self.problem = problem
         self.step = step
         self._last: tuple[bytes, tuple[float, float]] = b"", (0.0, 0.0)
 
     def relaxations(self) -> list[Relaxation]:
-        if self.problem.rows.energy is None:
+        if rows_problems(self.problem)[0].rows.energy is None:
             return []
         found: list[Relaxation] = []
         for relaxation in (DualPerspective, DualDense):
@@ -115,21 +121,33 @@ class DualBounds(Bounds):
 
 
 class _Tangents:
-    """Linear parts of lower bounds of F, from the multipliers of fits."""
+    """Linear parts of lower bounds of F, from the multipliers of fits; one for each class where several share their terms."""
 
-    def __init__(self, problem: RowsProblem) -> None:
-        self._problem, self.unit = problem, rounding_of_sum(len(problem.y))
-        self._sizes = problem.rows.sizes(np.arange(problem.n_terms))
-        step = problem.step()  # not the search's: an answer on few terms is no place to start from
-        assert isinstance(step, DualStep)
-        self.step = step
+    def __init__(self, problem: SparseProblem) -> None:
+        self._problems, self.n_classes = rows_problems(problem), len(problem.parts)
+        self.G, self.unit = self._problems[0].G, rounding_of_sum(len(self._problems[0].y))
+        self._sizes = self._problems[0].rows.sizes(np.arange(problem.n_terms))
+        # not the search's: an answer on few terms is no place to start from
+        self._steps = cast("tuple[DualStep, ...]", problem.step().parts)
 
-    def last(self) -> Linear:
-        """One row, by the multipliers of the last fit."""
-        problem = self._problem
-        alpha = feasible(problem, self.step.multipliers)
-        q = (problem.y * alpha) @ problem.A[:, :-1]
-        return Linear(q[None], self.unit * (alpha @ self._sizes)[None], np.array([problem.dual_constant(alpha)]))
+    def at_refit(self, terms: IntArray) -> Linear:
+        """By the multipliers of the fits on some terms."""
+        for step in self._steps:
+            step.refit(terms)
+        return self._last()
+
+    def at_penalised(self, penalty: FloatArray) -> tuple[FloatArray, Linear]:
+        """By the multipliers of fits whose terms are penalised, and their z, a row for each class."""
+        z = np.array([step.penalised(penalty, np.zeros(len(penalty))).z for step in self._steps])
+        return z, self._last()
+
+    def _last(self) -> Linear:
+        """One row, by the multipliers of the last fits."""
+        fits = zip(self._problems, self._steps, strict=True)
+        points = [(problem, feasible(problem, step.multipliers)) for problem, step in fits]
+        q = np.array([(problem.y * alpha) @ problem.A[:, :-1] for problem, alpha in points])
+        doubt = self.unit * np.array([alpha @ self._sizes for _, alpha in points])
+        return Linear(q[None], doubt[None], np.array([sum(problem.dual_constant(alpha) for problem, alpha in points)]))
 
 
 class DualDense(DenseRelaxation):
@@ -141,23 +159,22 @@ class DualDense(DenseRelaxation):
 
     batch = 4
 
-    def __init__(self, problem: RowsProblem) -> None:
+    def __init__(self, problem: SparseProblem) -> None:
         self._tangents = _Tangents(problem)
-        margin = safe_margin(problem.G, np.ones(problem.n_terms), problem.k, self._tangents.unit)
-        super().__init__(problem.G, problem.k, margin * problem.at_zero())
+        margin = safe_margin(self._tangents.G, np.ones(problem.n_terms), problem.k, self._tangents.unit)
+        super().__init__(self._tangents.G, problem.k, margin * problem.at_zero())
 
     def solved(self, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
         rows = [self._solved(np.flatnonzero(row)) for row in allowed]
         return np.array([f for f, _ in rows]), np.array([costs for _, costs in rows])
 
     def _solved(self, terms: IntArray) -> tuple[float, FloatArray]:
-        self._tangents.step.refit(terms)
-        linear = self._tangents.last()
-        q, doubt, B = linear.q[0, terms], linear.doubt[0, terms], inverse_of(self.matrix[terms[:, None], terms])
-        z = B @ q
-        value, blurred = 0.5 * float(q @ z), 0.5 * float(doubt @ np.abs(B) @ doubt)
-        costs = np.zeros((2, len(self.matrix)))
-        costs[:, terms] = 0.5 * z**2 / np.diag(B), 0.5 * self.diagonal[terms] * z**2
+        linear = self._tangents.at_refit(terms)
+        q, doubt, B = linear.q[0][:, terms], linear.doubt[0][:, terms], inverse_of(self.matrix[terms[:, None], terms])
+        z = q @ B
+        value, blurred = 0.5 * float(np.sum(q * z)), 0.5 * float(np.sum((doubt @ np.abs(B)) * doubt))
+        costs, squares = np.zeros((2, len(self.matrix))), np.sum(z**2, axis=0)
+        costs[:, terms] = 0.5 * squares / np.diag(B), 0.5 * self.diagonal[terms] * squares
         # 1/2 (q + d)'B(q + d) <= (sqrt(value) + sqrt(blurred))^2 for every error d of q, and for every smaller support
         return float(linear.constant[0]) - (value**0.5 + blurred**0.5) ** 2, costs.ravel()
 
@@ -167,15 +184,17 @@ class DualPerspective(PerspectiveRelaxation):
 
     batch = 4
 
-    def __init__(self, problem: RowsProblem) -> None:
+    def __init__(self, problem: SparseProblem) -> None:
         self._tangents = _Tangents(problem)
-        split = Split.of_matrix(problem.G)
-        super().__init__(split, problem.k, self._tangents.unit * np.diag(problem.G), problem.at_zero())
+        G = self._tangents.G
+        split = Split.of_matrix(G)
+        super().__init__(split, problem.k, self._tangents.unit * np.diag(G), problem.at_zero())
         self.rounding = self._tangents.unit * problem.at_zero()
         self._diagonal = split.diagonal
 
     def root(self, fixed: BoolArray, allowed: BoolArray, cutoff: float) -> Bounded:
-        state = self.relaxed.start(np.ones(allowed.shape) / self.relaxed.root, fixed, allowed)
+        anywhere = np.ones((len(allowed), self._tangents.n_classes, 1)) / self.relaxed.root
+        state = self.relaxed.start(anywhere, fixed, allowed)
         for _ in range(ROOT_FITS):
             found = self.children(fixed, allowed, state, cutoff)
             state = found.state
@@ -190,6 +209,4 @@ class DualPerspective(PerspectiveRelaxation):
 
     def fit(self, shares: FloatArray) -> tuple[FloatArray, Linear]:
         """z for given shares, and the linear part at its multipliers."""
-        penalty = self._diagonal * (1.0 / np.maximum(shares, LEAST_SHARE) - 1.0)
-        z = self._tangents.step.penalised(penalty, np.zeros(len(penalty))).z
-        return z, self._tangents.last()
+        return self._tangents.at_penalised(self._diagonal * (1.0 / np.maximum(shares, LEAST_SHARE) - 1.0))

@@ -9,13 +9,16 @@ in A is no better than
 An inexact v costs tightness, never validity, so v comes from a few steps of ADMM in single precision, for many nodes at a time;
 only the evaluation has to be safe against rounding. Symbols: rows are nodes; s_j in [0, 1] is the share of term j in the
 relaxed support, u = sqrt(d) z, x the same without its penalty, and a the point that gives u, s and the multipliers of u = x.
+
+Where several classes share one list of terms, each has a q and a v of its own: arrays of these have the shape (nodes, classes,
+p). Bounds and W_j add up over the classes, and |u_j| is the length of a vector with an entry for each class (13.3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -90,10 +93,10 @@ class Linear:
 
     Attributes
     ----------
-    q, doubt : arrays of shape (1 or n, p)
+    q, doubt : arrays of shape (1 or n, classes, p)
         The linear part, and a bound on the error of each entry.
     constant : array of shape (1 or n,)
-        Rounded down.
+        Rounded down; of all classes together.
     """
 
     q: FloatArray
@@ -129,12 +132,12 @@ class SafeSplit:
 
     def lines(self, v: FloatArray, linear: Linear) -> tuple[FloatArray, FloatArray]:
         """(7.9), with all errors lowering it: what the bound of each row begins with, and W, which chosen terms take off."""
-        Mv = v @ self.rest
+        Mv, n_classes = _times(v, self.rest), v.shape[1]
         # |M0_ij| <= root_i root_j bounds the rounding errors of products with M0 and of v'M0v
         reach = np.abs(v) @ self.root
-        doubt = linear.doubt + EPS * ((self.p + 4) * reach[:, None] * self.root + 2.0 * np.abs(linear.q))
-        W = (0.5 + 4.0 * EPS) * (np.abs(linear.q - Mv) + doubt) ** 2 / self.diagonal
-        curved = 0.5 * np.einsum("ij,ij->i", v, Mv) + EPS * (self.p + 4) * reach**2
+        doubt = linear.doubt + EPS * ((self.p + 4) * reach[..., None] * self.root + 2.0 * np.abs(linear.q))
+        W = (0.5 + (3 + n_classes) * EPS) * np.sum((np.abs(linear.q - Mv) + doubt) ** 2, axis=1) / self.diagonal
+        curved = 0.5 * np.einsum("icj,icj->i", v, Mv) + EPS * (self.p + 3 + n_classes) * np.sum(reach**2, axis=1)
         return linear.constant - curved - 2.0 * EPS * (np.abs(linear.constant) + curved), W
 
 
@@ -162,44 +165,62 @@ class Relaxed:
 
     def penalised(self, q: FloatArray) -> FloatArray:
         """z before terms compete for shares: a place to start from."""
-        return (q @ self._inverse) / self.root
+        return _times(q, self._inverse) / self.root
 
     def start(self, z: FloatArray, fixed: BoolArray, allowed: BoolArray) -> FloatArray:
-        """The state of rows at z with the shares that suit it best, s = min(1, tau |u|): a, and t in the last column."""
+        """The state of rows at z, (n, classes, p), with the shares that suit it best, s = min(1, tau |u|): a, then t."""
         u, places = (z * self.root).astype(np.float32), _places(fixed, allowed, self.k)
         free, _, wanted = places
-        size = np.abs(u) * free
+        size = _lengths(u) * free
         tau = wanted / np.maximum(size.sum(axis=1), LEAST)
         s, tau = _allotted(size, np.float32(0.0), np.clip(tau, LEAST, MOST), places, FIRST_NEWTON_STEPS)
-        a = u * (1 + 1 / np.float32(self.rho) / np.maximum(s, LEAST_SHARE))
-        return np.column_stack([a, np.float32(self.rho) * tau])
+        a = u * (1 + 1 / np.float32(self.rho) / np.maximum(s, LEAST_SHARE))[:, None]
+        return _state(a, np.float32(self.rho) * tau)
 
     def shares(self, fixed: BoolArray, allowed: BoolArray, state: FloatArray) -> FloatArray:
         """s, for nodes whose state is their parent's."""
-        return self._shares(state[:, :-1], state[:, -1], _places(fixed, allowed, self.k))[0]
+        return self._shares(*self._points(state), _places(fixed, allowed, self.k))[0]
 
     def steps(
         self, fixed: BoolArray, allowed: BoolArray, state: FloatArray, q: FloatArray, n_steps: int
     ) -> tuple[FloatArray, FloatArray]:
         """The state of rows after some steps, and the v that they have reached."""
         rho, over, places = np.float32(self.rho), np.float32(OVER), _places(fixed, allowed, self.k)
-        pushed = (q @ self._inverse).astype(np.float32)
-        a, t = state[:, :-1], state[:, -1]
+        pushed = _times(q, self._inverse).astype(np.float32)
+        a, t = self._points(state)
         s, t = self._shares(a, t, places)
         x = pushed
         for _ in range(n_steps):
             s *= rho
-            u = a * (s / (1 + s))
+            u = a * (s / (1 + s))[:, None]
             # u less its multipliers a - u pulls x; in single precision only what is small beside q loses digits
-            x = pushed + (2 * u - a) @ self._pull
+            x = pushed + _times(2 * u - a, self._pull)
             a = a + over * (x - u)
             s, t = self._shares(a, t, places)
-        return np.column_stack([a, t]), x / self.root
+        return _state(a, t), x / self.root
 
     def _shares(self, a: FloatArray, t: FloatArray, places: _Places) -> tuple[FloatArray, FloatArray]:
         """s = (t |a| - 1) / rho between 0 and 1, 1 where fixed, and t."""
         rho = np.float32(self.rho)
-        return _allotted(np.abs(a) * (places[0] / rho), 1 / rho, t, places, NEWTON_STEPS)
+        return _allotted(_lengths(a) * (places[0] / rho), 1 / rho, t, places, NEWTON_STEPS)
+
+    def _points(self, state: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """a and t of a state."""
+        return state[:, :-1].reshape(len(state), -1, len(self.root)), state[:, -1]
+
+
+def _state(a: FloatArray, t: FloatArray) -> FloatArray:
+    return np.column_stack([a.reshape(len(a), -1), t])
+
+
+def _lengths(a: Any) -> FloatArray:
+    """Of each term's entries for all classes."""
+    return np.abs(a[:, 0]) if a.shape[1] == 1 else np.sqrt(np.einsum("icj,icj->ij", a, a))
+
+
+def _times(v: FloatArray, matrix: Any) -> Any:
+    """The vectors of all nodes and classes times a symmetric matrix, in one product."""
+    return (v.reshape(-1, v.shape[-1]) @ matrix).reshape(v.shape)
 
 
 def _allotted(

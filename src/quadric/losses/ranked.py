@@ -7,12 +7,13 @@ rules out those that cannot help. Only the most promising exchanges are then sol
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, cast
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found
-from quadric.losses.columns import MAX_KICK, ColumnTableau, compounds, resized_tableau
-from quadric.losses.dual import DualStep
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, SparseProblem, Step
+from quadric.losses.columns import MAX_KICK, ColumnTableau, SummedTableau, compounds, resized_tableau
+from quadric.losses.dual import DualStep, rows_problems
 from quadric.losses.rows import RowsProblem
 from quadric.losses.supports import Move, Moves
 from quadric.types import FloatArray, IntArray
@@ -20,23 +21,32 @@ from quadric.types import FloatArray, IntArray
 MAX_SOLVED = 200  # exchanges that are solved for a list of near ties, the most promising first
 
 
+PrimalDual: TypeAlias = tuple[FloatArray, FloatArray]  # z and multipliers of a fit
+
+
+def _summed(tableaus: Sequence[ColumnTableau]) -> ColumnTableau | SummedTableau:
+    return tableaus[0] if len(tableaus) == 1 else SummedTableau(tableaus)
+
+
 class RankedExplorer(Explorer):
     """Exchanges ranked by a model, pruned by a bound and then solved."""
 
     tries = 8  # moves that are solved before a support counts as the end of a descent
 
-    def __init__(self, problem: RowsProblem, step: DualStep) -> None:
-        self.problem, self.step = problem, step
+    def __init__(self, problem: SparseProblem, step: Step) -> None:
+        self.problems, self.steps = rows_problems(problem), cast("tuple[DualStep, ...]", step.parts)
         self.rule, self.n_terms = problem.rule, problem.n_terms
         self.n_refits = 0
         self._values: dict[bytes, float] = {}
         self._least: dict[bytes, float] = {}
-        self._last: tuple[IntArray, FloatArray, FloatArray] | None = None
+        self._last: tuple[IntArray, list[PrimalDual]] | None = None
 
-    def model(self, support: IntArray) -> ColumnTableau:
+    def model(self, support: IntArray) -> ColumnTableau | SummedTableau:
         """F around the fit on a support as a quadratic, at that support."""
-        problem = self.problem
-        z, alpha = self._refit(support)
+        fits = zip(self.problems, self._refit(support), strict=True)
+        return _summed([self._model(problem, *fit, support) for problem, fit in fits])
+
+    def _model(self, problem: RowsProblem, z: FloatArray, alpha: FloatArray, support: IntArray) -> ColumnTableau:
         theta, R = problem.curvature(z, alpha), problem.A[:, :-1]
         # The Schur complement takes out the intercept, as (2.1) does for the squared loss
         across = (theta @ R) / np.sqrt(max(theta.sum(), np.finfo(float).tiny))
@@ -50,21 +60,25 @@ class RankedExplorer(Explorer):
         q = (theta * (R[:, live] @ z[live]) + problem.y * alpha) @ R - across * float(across[live] @ z[live])
         return ColumnTableau(rows_of, diagonal, q, 0.0, problem.rule.required, support)
 
-    def dual_tableau(self, support: IntArray) -> ColumnTableau:
+    def dual_tableau(self, support: IntArray) -> ColumnTableau | SummedTableau:
         """A quadratic that is a lower bound of F on every support and touches it at this one (6.5)."""
-        problem, alpha = self.problem, self._refit(support)[1]
+        fits = zip(self.problems, self._refit(support), strict=True)
+        return _summed([self._dual(problem, alpha, support) for problem, (_, alpha) in fits])
+
+    def _dual(self, problem: RowsProblem, alpha: FloatArray, support: IntArray) -> ColumnTableau:
         q = (problem.y * alpha) @ problem.A[:, :-1]  # valid for every support, since alpha is feasible for all
         G = problem.G
         return ColumnTableau(G.__getitem__, np.diag(G), q, problem.dual_constant(alpha), problem.rule.required, support)
 
-    def _refit(self, support: IntArray) -> tuple[FloatArray, FloatArray]:
-        """z and the multipliers of a support; the last one asked for is kept, since value, model and bound all need it."""
+    def _refit(self, support: IntArray) -> list[PrimalDual]:
+        """z and the multipliers of a support; the last ones asked for are kept, since value, model and bound all need them."""
         if self._last is None or not np.array_equal(self._last[0], support):
-            solution = self.step.refit(support)
-            self.n_refits += 1
-            self._last = (support, solution.z, self.step.multipliers)
-            self._values[support.tobytes()] = solution.value
-        return self._last[1], self._last[2]
+            solutions = [step.refit(support) for step in self.steps]
+            self.n_refits += len(solutions)
+            pairs = zip(solutions, self.steps, strict=True)
+            self._last = (support, [(solution.z, step.multipliers) for solution, step in pairs])
+            self._values[support.tobytes()] = sum(solution.value for solution in solutions)
+        return self._last[1]
 
     def value(self, support: IntArray) -> float:
         """Minimum of F on a support; known ones are not solved again."""
@@ -128,7 +142,8 @@ class RankedExplorer(Explorer):
         """Whether the minimum on a support is known not to be below a ceiling, or is found not to be by less than a refit."""
         key = support.tobytes()
         if key not in self._values and self._least.get(key, -np.inf) < ceiling:
-            if not self.step.exceeds(support, ceiling):
+            # of several classes, only refits tell what each of them has to stay below
+            if len(self.steps) > 1 or not self.steps[0].exceeds(support, ceiling):
                 return False
             self.n_refits += 1
             self._least[key] = ceiling

@@ -6,11 +6,14 @@ eq. 6.1 and 6.4). With B = M_SS^-1 and N the complement:
     T_SS = -B,   T_SN = B M_SN = P,   T_NN = M_NN - M_NS P,   last column z_S and h_N = q_N - M_NS z_S,   corner 2 f(S).
 
 Adding j gains h_j^2 / (2 T_jj), dropping i costs z_i^2 / (2 B_ii), both with a full refit (6.2). One sweep costs O(p^2).
+Several q, one for each class, have a column each; what a support is worth to them adds up (13.2).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import iadd
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -34,7 +37,7 @@ def exchanged(
     P : array of shape (terms that enter, terms that leave)
         Is overwritten.
     leaving : pair of arrays
-        B_ii and z_i.
+        B_ii, and z_i with a column for each q, or for one.
     entering : pair of arrays
         s_j and h_j, in units in which the diagonal is one.
     single : boolean array or None
@@ -44,15 +47,20 @@ def exchanged(
     pivot = P * P
     pivot /= B
     pivot += s[:, None]
-    gain = P
-    gain *= z / B
-    gain += h[:, None]
-    gain *= gain
+    z, h = np.atleast_2d(z.T), np.atleast_2d(h.T)  # a row for each q
+    gains = list[FloatArray]()
+    for weight, rest in zip(z / B, h, strict=True):
+        gain = P if len(gains) == len(z) - 1 else P.copy()
+        gain *= weight
+        gain += rest[:, None]
+        gain *= gain
+        gains.append(gain)
+    gain = reduce(iadd, gains)
     if pivot.min(initial=1.0) <= SINGULAR:
         gain[pivot <= SINGULAR] = -np.inf
         pivot[pivot <= SINGULAR] = 1.0
     gain /= pivot
-    gain -= z * z / B
+    gain -= np.sum(z * z, axis=0) / B
     gain *= -0.5
     change = gain.T
     if single is not None:
@@ -65,19 +73,20 @@ class Tableau:
 
     Parameters
     ----------
-    M, q, constant : array of shape (p, p), array of shape (p,), float
+    M, q, constant : array of shape (p, p), array of shape (p,) or (p, number of q), float
     required : array
         Terms that are in the support from the start and never leave it.
     """
 
     def __init__(self, M: FloatArray, q: FloatArray, constant: float, required: IntArray) -> None:
-        p = len(q)
+        p, q = len(q), q.reshape(len(q), -1)
         # A unit diagonal: pivots of all terms can be compared with SINGULAR. Rounding may leave nothing of a term's own
         scale = 1.0 / np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
-        self._fresh = np.empty((p + 1, p + 1), order="F")
+        self._fresh = np.zeros((p + q.shape[1],) * 2, order="F")
         self._fresh[:p, :p] = M * np.outer(scale, scale)
-        self._fresh[:p, p] = self._fresh[p, :p] = q * scale
-        self._fresh[p, p] = 2.0 * constant
+        self._fresh[:p, p:] = q * scale[:, None]
+        self._fresh[p:, :p] = self._fresh[:p, p:].T
+        self._fresh[p, p] = 2.0 * constant  # the trace of the corner is what counts
         self.required = required
         self._movable = np.ones(p, dtype=bool)
         self._movable[required] = False
@@ -93,7 +102,8 @@ class Tableau:
     @property
     def value(self) -> float:
         """Minimum of the quadratic on the support."""
-        return 0.5 * float(self._T[-1, -1])
+        p = len(self.inside)
+        return 0.5 * float(self._T[p:, p:].trace())
 
     def reset(self, support: IntArray) -> None:
         """Go to a support, clearing rounding errors; the required terms are added to it."""
@@ -142,39 +152,39 @@ class Tableau:
 
     def gains(self) -> FloatArray:
         """How much each term outside would lower the minimum; -inf inside and for combinations of the support."""
-        diagonal, last = self._T.diagonal()[:-1], self._T[:-1, -1]
+        diagonal, last = self._parts()
         usable = ~self.inside & (diagonal > SINGULAR)
         out = np.full(len(last), -np.inf)
-        out[usable] = 0.5 * last[usable] ** 2 / diagonal[usable]
+        out[usable] = 0.5 * np.sum(last[usable] ** 2, axis=1) / diagonal[usable]
         return out
 
     def costs(self) -> FloatArray:
         """How much each term inside lowers the minimum; inf outside and for required terms."""
-        diagonal, last = self._T.diagonal()[:-1], self._T[:-1, -1]
+        diagonal, last = self._parts()
         movable = self.inside & self._movable
         out = np.full(len(last), np.inf)
-        out[movable] = 0.5 * last[movable] ** 2 / -diagonal[movable]
+        out[movable] = 0.5 * np.sum(last[movable] ** 2, axis=1) / -diagonal[movable]
         return out
 
     def exchanges(self, moves: Moves) -> FloatArray:
         """Change of the minimum by each pair of a term that leaves and one that enters, refits included (6.3)."""
         out, into = moves.out, moves.into
-        diagonal, last = self._T.diagonal(), self._T[:, -1]
+        diagonal, last = self._parts()
         P = self._T[:, out][into]  # whole columns first: the tableau is stored by columns
         return exchanged(P, (-diagonal[out], last[out]), (diagonal[into], last[into]), moves.single)
 
     def changes(self, moves: Sequence[Move]) -> FloatArray:
-        """Change of the minimum by each move of several terms: the sweeps of (6.4) on its own rows and the last column only."""
-        out = np.empty(len(moves))
+        """Change of the minimum by each move of several terms: the sweeps of (6.4) on its own rows and last columns only."""
+        out, ends = np.empty(len(moves)), range(len(self.inside), len(self._T))
         for size in {len(move.out) + len(move.into) for move in moves}:
             own = [i for i, move in enumerate(moves) if len(move.out) + len(move.into) == size]
-            terms = np.array([[*moves[i].out, *moves[i].into, len(self._T) - 1] for i in own])
+            terms = np.array([[*moves[i].out, *moves[i].into, *ends] for i in own])
             T = self._T[terms[:, :, None], terms[:, None, :]]
             for j in range(size):
                 pivot = T[:, j, j].copy()
                 pivot[np.abs(pivot) <= SINGULAR] = SINGULAR  # a combination of the support, as in add
                 T -= T[:, :, j, None] * T[:, None, j, :] / pivot[:, None, None]
-            out[own] = 0.5 * T[:, -1, -1] - self.value
+            out[own] = 0.5 * T[:, size:, size:].trace(axis1=1, axis2=2) - self.value
         return out
 
     def make(self, move: Move) -> None:
@@ -183,6 +193,11 @@ class Tableau:
             self.drop(int(i))
         for j in move.into:
             self.add(int(j))
+
+    def _parts(self) -> tuple[FloatArray, FloatArray]:
+        """The diagonal and the last columns, without their corner."""
+        p = len(self.inside)
+        return self._T.diagonal()[:p], self._T[:p, p:]
 
     def _sweep_together(self, terms: IntArray) -> bool:
         """Sweep a fresh tableau on several terms by one factorisation; False where they are linearly dependent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,11 @@ from quadric.types import BoolArray, FloatArray, IntArray
 def surfaces_of(n_classes: int) -> list[int]:
     """The class that each surface speaks for, by which surfaces are known: the second of two, or each in turn."""
     return [1] if n_classes == 2 else list(range(n_classes))
+
+
+def groups_of(surfaces: Sequence[int], *, is_shared: bool) -> list[list[int]]:
+    """Surfaces that are fitted together: each alone, or all with one list of terms."""
+    return [list(surfaces)] if is_shared else [[surface] for surface in surfaces]
 
 
 def codes_of_scores(scores: FloatArray) -> IntArray:

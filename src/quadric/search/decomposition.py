@@ -168,7 +168,7 @@ class _Run:
         self.problem, self.schedule, self.step, self.report = problem, schedule, step, report
         self.n_steps = 0
         self.started = time.monotonic()
-        self.u = np.zeros(problem.n_terms)  # also z_feas, the feasible point of step 12
+        self.u = np.zeros(problem.z_shape)  # also z_feas, the feasible point of step 12
         self.trace: list[TraceRow] = []
         self._last_refit: tuple[IntArray, StepSolution] | None = None
 
@@ -203,7 +203,7 @@ class _Run:
             solution = self._sweep(rho)
             restarted = solution.value > ceiling * (1.0 + DESCENT_TOLERANCE) and self._limit() is None
             if restarted:
-                self.u = np.zeros(self.problem.n_terms)
+                self.u = np.zeros(self.problem.z_shape)
                 solution = self._sweep(rho)
             solution = inner_loop(solution, rho)
 
@@ -215,12 +215,13 @@ class _Run:
         """
         support = self.trace[-1].support
         chosen = np.setdiff1d(support, self.problem.rule.required)  # required terms are kept whatever their size
-        largest_left_out = float(np.max(np.abs(np.delete(solution.z, support)), initial=0.0))
+        largest_left_out = float(np.max(np.delete(sizes(solution.z), support), initial=0.0))
         now = solution.z[chosen]
-        if largest_left_out > STAY_SHARE * np.min(np.abs(now), initial=np.inf):
+        if largest_left_out > STAY_SHARE * np.min(sizes(now), initial=np.inf):
             return False
         then = self._refit(support).z[chosen]
-        return bool(np.all(now * then > 0.0) and largest_left_out <= STAY_SHARE * np.min(np.abs(then), initial=np.inf))
+        agrees = np.all(np.sum(np.atleast_2d((now * then).T), axis=0) > 0.0)
+        return bool(agrees and largest_left_out <= STAY_SHARE * np.min(sizes(then), initial=np.inf))
 
     def _plain_sweeps(self, solution: StepSolution, rho: float) -> StepSolution:
         """Sweep until z, c and u change by no more than inner_tol, relatively: the paper's rule."""
@@ -231,7 +232,7 @@ class _Run:
             self.u = self._projected(solution)
             change = max(
                 _relative_change(before.z, solution.z),
-                _relative_change(np.array([before.c]), np.array([solution.c])),
+                _relative_change(np.atleast_1d(before.c), np.atleast_1d(solution.c)),
                 _relative_change(u_before, self.u),
             )
             if change <= self.schedule.inner_tol:
@@ -260,7 +261,7 @@ class _Run:
         return keep(solution.z, self._support(solution))
 
     def _support(self, solution: StepSolution) -> IntArray:
-        return self.problem.rule.project(solution.z, self.problem.k)
+        return self.problem.rule.project(sizes(solution.z), self.problem.k)
 
     def _sweep(self, rho: float) -> StepSolution:
         self.n_steps += 1
@@ -291,6 +292,11 @@ class _Run:
             f"penalty {rho:.3g}: {self.n_steps} z-steps, value {solution.value:.6g}, "
             f"distance {distance:.2g} (to reach: {self.schedule.outer_tol:g})"
         )
+
+
+def sizes(z: FloatArray) -> FloatArray:
+    """|z_j|, or its length where several classes have a coefficient each: what (4.1) keeps the largest of."""
+    return np.abs(z) if z.ndim == 1 else np.linalg.norm(z, axis=1)
 
 
 def _relative_change(before: FloatArray, after: FloatArray) -> float:

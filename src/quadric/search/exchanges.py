@@ -6,12 +6,12 @@ by its value on all rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from quadric.losses.base import Explorer
-from quadric.losses.columns import ColumnTableau, compounds
+from quadric.losses.base import Explorer, Found, SparseProblem, Step
+from quadric.losses.columns import AnyTableau, compounds
 from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial
 from quadric.losses.ranked import RankedExplorer
 from quadric.losses.supports import Move
@@ -73,6 +73,38 @@ def is_swap_optimal_by_passes(stream: StreamedProblem, fit: StreamedFit, most: i
     return False if better is not None else decided
 
 
+def exchanged_by_refits(
+    problem: SparseProblem, step: Step, found: Found, most: int, going: Callable[[], bool]
+) -> tuple[Found, bool | None]:
+    """The same with all rows in memory, each exchange with a refit of its own."""
+    while going():
+        better, decided = better_by_refits(problem, step, found, most)
+        if better is None:
+            return found, decided
+        found = better
+    return found, None
+
+
+def better_by_refits(problem: SparseProblem, step: Step, found: Found, most: int) -> tuple[Found | None, bool | None]:
+    """A support that beats one, or whether each exchange of one term is proved not to; None: there are too many to tell."""
+    explorer, ceiling, support = problem.explorer(step), found.value * (1.0 - SLACK), found.support
+    assert isinstance(explorer, RankedExplorer)
+    moves, dual, model = problem.rule.moves(support), explorer.dual_tableau(support), explorer.model(support)
+    left = np.argwhere(dual.value + dual.exchanges(moves) < ceiling)
+    left = left[np.argsort(model.exchanges(moves)[tuple(left.T)], kind="stable")]
+    decided = len(left) <= most
+    for i, j in left if decided else left[:FIRST]:
+        value, bound = step.bracket(other := Move(moves.out[[i]], moves.into[[j]]).applied(support))
+        if value < ceiling:
+            return Found(other, value), None
+        decided = decided and bound >= ceiling
+    for move in [move for move in compounds(model, problem.rule) if dual.after(move) < ceiling][:FIRST]:
+        value = step.refit(other := move.applied(support)).value
+        if value < ceiling:
+            return Found(other, value), None
+    return None, True if decided else None
+
+
 def _open(stream: StreamedProblem, explorer: Explorer | None, fit: StreamedFit, ceiling: float) -> list[IntArray]:
     """The supports after moves that the multipliers of a fit do not rule out (6.5), the most promising first."""
     moves, tableau = stream.rule.moves(fit.support), stream.dual_tableau(fit)
@@ -85,7 +117,7 @@ def _open(stream: StreamedProblem, explorer: Explorer | None, fit: StreamedFit, 
     return [Move(moves.out[[i]], moves.into[[j]]).applied(fit.support) for i, j in left]
 
 
-def _model(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit) -> ColumnTableau | None:
+def _model(stream: StreamedProblem, explorer: Explorer, fit: StreamedFit) -> AnyTableau | None:
     model = stream.model(fit)
     return explorer.model(fit.support) if model is None and isinstance(explorer, RankedExplorer) else model
 

@@ -19,7 +19,7 @@ from quadric.losses.supports import Move
 from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove
-from quadric.search.exchanges import exchanged, is_swap_optimal_by_passes
+from quadric.search.exchanges import better_by_refits, exchanged, exchanged_by_refits, is_swap_optimal_by_passes
 from quadric.search.shapes import is_swap_optimal_under, searched_under
 from quadric.types import IntArray
 
@@ -94,12 +94,11 @@ def search_best(problem: SparseProblem, options: SearchOptions) -> SearchResult:
 
 def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptions, going: Callable[[], bool]) -> SearchResult:
     """Exchanges until each is proved to be useless, where no closed form has told already and they are few."""
-    if (
-        problem.loss.cheap_exchanges
-        or problem.shape is not None
-        or not going()
-        or (stream := problem.streamed(searched=False)) is None
-    ):
+    if problem.loss.cheap_exchanges or problem.shape is not None or not going():
+        return result
+    if len(problem.parts) > 1:
+        return _polished_by_refits(problem, result, going)
+    if (stream := problem.streamed(searched=False)) is None:
         return result
     support = result.support
     try:
@@ -111,6 +110,17 @@ def _polished(problem: SparseProblem, result: SearchResult, options: SearchOptio
         return result
     result = _refitted(result, problem.step(), fit.support)
     return replace(result, swap_optimal=swap_optimal if np.array_equal(result.support, fit.support) else None)
+
+
+def _polished_by_refits(problem: SparseProblem, result: SearchResult, going: Callable[[], bool]) -> SearchResult:
+    """The same where several classes share their terms."""
+    step, start = problem.step(), Found(result.support, result.objective)
+    try:
+        found, optimal = exchanged_by_refits(problem, step, start, MOST_POLISHED, going)
+    except LinAlgError:  # singular up to rounding: nothing can be told
+        return result
+    result = _refitted(result, problem.step(), found.support)
+    return replace(result, swap_optimal=optimal if np.array_equal(result.support, found.support) else None)
 
 
 def search_by_passes(stream: StreamedProblem, options: SearchOptions) -> tuple[StreamedFit, SearchResult]:
@@ -165,7 +175,7 @@ def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOpti
     if pool is problem:
         return decompose(problem, options.schedule, step=step, report=options.report)
     places, result = np.searchsorted(problem.terms, pool.terms), decompose(pool, options.schedule, report=options.report)
-    z = np.zeros(problem.n_terms)
+    z = np.zeros(problem.z_shape)
     z[places] = result.z
     trace = tuple(replace(row, support=places[row.support]) for row in result.trace)
     return replace(result, z=z, support=places[result.support], trace=trace)
@@ -255,8 +265,12 @@ def _is_swap_optimal(problem: SparseProblem, found: Found, most: int) -> bool | 
         return is_swap_optimal_under(problem, found.support)
     if problem.loss.cheap_exchanges:
         return _in_closed_form(problem, found)
-    stream = problem.streamed(searched=False)
     try:
+        if len(problem.parts) > 1:
+            step = problem.step()
+            better, decided = better_by_refits(problem, step, found, most)
+            return False if better is not None else decided
+        stream = problem.streamed(searched=False)
         return None if stream is None else is_swap_optimal_by_passes(stream, stream.fit(found.support), most)
     except LinAlgError:  # singular up to rounding
         return None

@@ -17,9 +17,11 @@ from quadric.blas import one_blas_thread
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
 from quadric.losses.base import TrainingData
+from quadric.losses.shared import problem_of
 from quadric.progress import Report, silent
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
+from quadric.samples.target import groups_of
 from quadric.search.decomposition import Status
 from quadric.search.path import PathCell, QuadraticPath, assembled_path, decomposed_cells, supports_along
 from quadric.search.rules import SupportLimits
@@ -58,6 +60,8 @@ class QuickSearch:
         The last one has all terms of the others, which share its sums.
     by_decomposition : bool
         Whether supports come from penalty decomposition at each cell, as with method "pd", instead.
+    is_shared : bool
+        Whether all classes share the terms that are best for the sum of their objectives.
     report : callable
         Told one line per C.
     """
@@ -68,20 +72,22 @@ class QuickSearch:
         dictionaries: Mapping[str, Dictionary],
         *,
         by_decomposition: bool = False,
+        is_shared: bool = False,
         report: Report = silent,
     ) -> None:
         self._samples, self._dictionaries = samples, dict(dictionaries)
-        self._by_decomposition, self._report = by_decomposition, report
+        self._by_decomposition, self._is_shared, self._report = by_decomposition, is_shared, report
         self._digests: dict[tuple[str, str], TrainingData] = {}
-        self._supports: dict[tuple[str, str, int, float], dict[int, IntArray]] = {}
+        self._supports: dict[tuple[str, str, tuple[int, ...], float], dict[int, IntArray]] = {}
 
     def rows(self, terms: str, loss: str, surface: int, grid: Grid) -> Iterator[list[PathCell]]:
         """The cells of one C after the other, for one class against the rest."""
-        if self._by_decomposition:
+        if self._by_decomposition and not self._is_shared:
             yield from (self._decomposed(terms, loss, surface, C, ks) for C, ks in grid.items())
             return
         # supports come first: a loss with a screen lifts the rows on the terms of these only
-        supports = [self._chosen(terms, loss_named(loss).screen or loss, surface, C) for C in grid]
+        chooser = loss if self._by_decomposition else loss_named(loss).screen or loss
+        supports = [self._chosen(terms, chooser, surface, C) for C in grid]
         data = self._data(terms, loss, grid, supports)
         for (C, ks), found in zip(grid.items(), supports, strict=True):
             yield self._refitted(data, surface, C, {k: found[k] for k in ks})
@@ -113,12 +119,17 @@ class QuickSearch:
     @one_blas_thread()
     def _chosen(self, terms: str, loss: str, surface: int, C: float) -> dict[int, IntArray]:
         """Supports of all k as positions in the full z; each starts from the one before, whichever cells are wanted."""
-        key, ks = (terms, loss, surface, C), self._dictionaries[terms].ks
+        ks = self._dictionaries[terms].ks
+        (group,) = (own for own in groups_of(self._samples.surfaces, is_shared=self._is_shared) if surface in own)
+        key = (terms, loss, tuple(group), C)
         if key not in self._supports:
-            whole = self.digest(terms, loss).problem_for(surface, C, int(ks[-1]))
-            # tables of exchanges grow with the candidates, and folds pay for one at every k
-            problem = whole.promising(MOST_CANDIDATES)
-            chosen = (problem.terms[support] for support in supports_along(problem, ks.tolist()))
+            whole = problem_of(self.digest(terms, loss), group, C, int(ks[-1]))
+            if self._by_decomposition:
+                chosen = [cell.terms for cell in decomposed_cells(whole, ks)]
+            else:
+                # tables of exchanges grow with the candidates, and folds pay for one at every k
+                problem = whole.promising(MOST_CANDIDATES)
+                chosen = [problem.terms[support] for support in supports_along(problem, ks.tolist())]
             self._supports[key] = dict(zip(ks.tolist(), chosen, strict=True))
         return self._supports[key]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found, Pulls, RuledSolution
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, Pulls, RuledSolution, SparseProblem
 from quadric.losses.columns import MAX_KICK, compounds, resized_tableau
-from quadric.losses.least_squares.problem import LeastSquaresProblem
+from quadric.losses.least_squares.problem import summed_quadratic
 from quadric.losses.supports import Move, Moves
 from quadric.losses.tableau import Tableau
 from quadric.types import FloatArray, IntArray
@@ -19,11 +19,11 @@ NEAR = 0.1
 
 
 class LeastSquaresExplorer(Explorer):
-    """Exact moves on the p x p quadratic."""
+    """Exact moves on the p x p quadratic, which all classes share."""
 
-    def __init__(self, problem: LeastSquaresProblem) -> None:
+    def __init__(self, problem: SparseProblem) -> None:
         self.rule, self.n_terms = problem.rule, problem.n_terms
-        self._quadratic = problem.M, problem.q, problem.constant
+        self._quadratic = summed_quadratic(problem)
         self.tableau = Tableau(*self._quadratic, problem.rule.required)
         self.n_refits = 0
         self._lowest: dict[int, float] = {}  # end of a descent so far, by number of terms
@@ -64,8 +64,8 @@ class LeastSquaresExplorer(Explorer):
 
     def floors(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> FloatArray:
         M, q, constant = self._quadratic
-        pull = pulls.nearest(M[:, support] @ fit.z[support] - q)
-        tableau = Tableau(M, q + pull, constant + pulls.constant, self.rule.required)
+        pull = pulls.nearest(M[:, support] @ fit.z[support] - q[:, 0])
+        tableau = Tableau(M, q + pull[:, None], constant + pulls.constant, self.rule.required)
         tableau.go_to(support)
         return tableau.value + tableau.exchanges(moves)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -153,22 +153,30 @@ class LeastSquaresProblem(SparseProblem):
         return np.append(gradient / (self.C * np.sqrt(self.total_weight * squares)), 2.0 * off_optimum)
 
 
+def summed_quadratic(problem: SparseProblem) -> tuple[FloatArray, FloatArray, float]:
+    """M, q with a column for each class, and the constant of the squared losses of all classes (13.1)."""
+    parts = cast("tuple[LeastSquaresProblem, ...]", problem.parts)
+    return parts[0].M, np.column_stack([part.q for part in parts]), sum(part.constant for part in parts)
+
+
 def promising_terms(
     row_of: Callable[[int], FloatArray], diagonal: FloatArray, q: FloatArray, k: int, rule: SupportRule, n_terms: int
 ) -> IntArray:
     """The best entrants at each step of a forward selection to k terms, as many of each step as make ``n_terms`` together.
 
+    ``q`` may have a column for each class.
+
     A step costs a row of M and O(kp): M is factorised on the support only, row by row (docs/mathematics.md, eq. 6.2 has the
     gains).
     """
-    left, h = diagonal.copy(), q.copy()  # T_jj and h_j of the tableau
+    left, h = diagonal.copy(), q.reshape(len(q), -1).copy()  # T_jj and h_j of the tableau
     factor: list[FloatArray] = []
     chosen: list[int] = []
     orders, required = [], rule.required
     while True:
         usable = left > SINGULAR * diagonal
         usable[chosen] = False
-        gains = np.where(usable, h**2 / np.where(usable, left, 1.0), -np.inf)
+        gains = np.where(usable, np.sum(h**2, axis=1) / np.where(usable, left, 1.0), -np.inf)
         orders.append(_largest(gains, n_terms))
         step, inside = len(chosen), np.zeros(len(q), dtype=bool)
         inside[chosen] = True
@@ -183,7 +191,7 @@ def promising_terms(
         for other in factor:
             row -= other[entrant] * other
         pivot = max(left[entrant], SINGULAR * diagonal[entrant])
-        h -= (h[entrant] / pivot) * row
+        h -= np.outer(row, h[entrant] / pivot)
         factor.append(row / np.sqrt(pivot))
         left -= factor[-1] ** 2
         chosen.append(entrant)

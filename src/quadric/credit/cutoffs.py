@@ -14,6 +14,8 @@ from quadric.types import FloatArray
 
 # Bands of a table that people still read
 MOST_BANDS = 24
+# Bands begin and end at these quantiles; those at the ends hold what lies beyond
+TAILS = (0.01, 0.99)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +24,7 @@ class CutoffTable(BinTable):
 
     Attributes
     ----------
-    lowest : points from which the band begins; the cut-off that the last four attributes speak of
+    lowest : points from which the band begins, of the last one -inf; the cut-off that the last four attributes speak of
     count, events : sample weight in the band, and that of the events
     event_rate : events / count; NaN in an empty band
     approved : share of the samples with at least that many points
@@ -73,11 +75,13 @@ def cutoff_table(
     """
     check_values({"width": width}, {"width": number_above(0.0)})
     is_event, values, weight = labelled_scores(y, points, sample_weight, event)
-    while (values.max() // width) - (values.min() // width) >= MOST_BANDS:
+    ends = np.quantile(values, TAILS)
+    while np.ptp(ends // width) >= MOST_BANDS:
         width *= 2.0
-    band = (values // width).astype(np.intp)
-    lowest, place = band.min(), band - band.min()
-    count, events = (np.bincount(place, weights=each)[::-1] for each in (weight, weight * is_event))
+    band = np.clip(values // width, *(ends // width)).astype(np.intp)
+    first = int(band.min())
+    place = band - first
+    count, events = (np.bincount(place, weights=each)[::-1].astype(float) for each in (weight, weight * is_event))
     above, events_above = np.cumsum(count), np.cumsum(events)
     n, n_events = float(above[-1]), float(events_above[-1])
     cost = np.full(len(count), np.nan)
@@ -86,7 +90,7 @@ def cutoff_table(
         cost = (costs[0] * events_above + costs[1] * (n - n_events - (above - events_above))) / n
     with np.errstate(invalid="ignore"):
         return CutoffTable(
-            lowest=width * np.arange(lowest, lowest + len(count))[::-1],
+            lowest=np.append(width * np.arange(first + 1, first + len(count))[::-1], -np.inf),
             count=count,
             events=events,
             event_rate=events / count,

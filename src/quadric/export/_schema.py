@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -136,21 +137,12 @@ class SavedModel:
     data: DataOrigin | None = None
     samples: Rows | None = None
 
-    def option(self, name: str) -> Any:
-        """An option of the fit, as anybody may have written it; None where the file has none.
-
-        Parameters
-        ----------
-        name : str
-
-        Returns
-        -------
-        Any
-        """
-        found: Any = self.metadata
-        for key in ("training", "options", name):
-            found = found.get(key) if isinstance(found, dict) else None
-        return found
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the fit, as anybody may have written them; empty where the file has none."""
+        history = self.metadata.get("training")
+        found = history.get("options") if isinstance(history, dict) else None
+        return found if isinstance(found, dict) else {}
 
     @staticmethod
     def of(model: Any, **changes: Any) -> SavedModel:

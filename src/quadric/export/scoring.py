@@ -173,7 +173,7 @@ def points_line(saved: SavedModel, view: FittedModel, points: ScoreScale | str |
     """From scores to points: by a scale, or else by the one that a model file keeps, if there is one."""
     names = checked_class_names(view, saved.class_names)
     if points is None:
-        recorded = saved.option("points")
+        recorded = saved.options.get("points")
         try:
             points = ScoreScale.read(recorded) if isinstance(recorded, str) else None
         except ValueError:  # anybody can write a file
@@ -184,7 +184,7 @@ def points_line(saved: SavedModel, view: FittedModel, points: ScoreScale | str |
 
 def favourable_class(saved: SavedModel, names: Sequence[str]) -> str | None:
     """The class that people want, as a model file keeps it; None: nobody said so."""
-    recorded = saved.option("favourable")
+    recorded = saved.options.get("favourable")
     position = class_position(recorded, names) if isinstance(recorded, str) else None
     return None if position is None else names[position]
 

@@ -167,7 +167,10 @@ class PointsLine:
 
     @staticmethod
     def of(
-        calibrators: Sequence[Calibration], classes: Sequence[Any], scale: ScoreScale | None = None, good: Any = None
+        calibrators: Sequence[Calibration],
+        classes: Sequence[Any] | np.ndarray,
+        scale: ScoreScale | None = None,
+        good: Any = None,
     ) -> PointsLine:
         """Of a calibrated model.
 

@@ -9,6 +9,7 @@ from typing import Any
 from quadric.certificate import Certificate
 from quadric.export import equation
 from quadric.samples.recoding import FEWEST_ROWS
+from quadric.workflow.cutoff_words import cutoff_facts
 from quadric.workflow.cv_summary import Figure, grids_of
 from quadric.workflow.options import AUTO
 from quadric.workflow.rule_words import rule_words
@@ -114,6 +115,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
         **(_proofs(trained, stopped) if model.method == "exact" else {}),
         "how good": _goodness(trained),
         "beside it": _beside(trained),
+        **cutoff_facts(trained),
         "chosen": "; ".join(text for text in (terms, rule_words(trained.options), chosen) if text),
         "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
         "read in passes": _passes(trained),
@@ -189,6 +191,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
         "accuracy": _accuracy(trained),
         "AUC": None if found is None or found.auc is None else f"{_figure(found.auc, 'roc_auc')} out of fold",
         "beside it": _beside(trained),
+        **cutoff_facts(trained),
         "log-loss": None if found is None or found.log_loss is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
         "terms": _terms(trained),
         "chosen": _chosen(trained),

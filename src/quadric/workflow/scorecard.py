@@ -23,7 +23,7 @@ from quadric.workflow.scoring import TableModel
 # Values of a column of numbers that are listed, and scales from the center where a model file knows none
 MOST_VALUES = 6
 STEPS = (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5)
-MISSING = "missing"
+MISSING = "no value"
 # Below and above the caps of a column its points stay the same
 ENDS = {"<": "\N{LESS-THAN OR EQUAL TO}", ">": "\N{GREATER-THAN OR EQUAL TO}"}
 
@@ -113,7 +113,7 @@ def _table(
 
 
 def _cells(model: TableModel, position: int) -> dict[str, Any]:
-    """Values to list, by their texts: levels, or the caps and a few numbers of the training rows; and none, where it is scored."""
+    """Values by their texts: levels, or the caps and a few numbers of the training rows; and none, if it is scored."""
     view, column = model.view, model.view.inputs[position]
     features = [view.features[j] for j in np.flatnonzero(view.blocks == position)]
     takes_missing = all(feature.missing is not None for feature in features)

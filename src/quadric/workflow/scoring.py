@@ -13,6 +13,7 @@ import numpy as np
 
 from quadric.errors import refuse_unknown, unknown_names
 from quadric.estimators.base import first_overflow
+from quadric.estimators.cutoffs import CutoffRule, read_cutoff
 from quadric.export import SavedModel
 from quadric.export.scoring import favourable_class, points_line
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
@@ -127,13 +128,26 @@ class TableModel:
         return tuple(text for text in self._listed("actionable") if any(f"{text}:".startswith(f"{name}:") for name in names))
 
     def _listed(self, option: str) -> tuple[str, ...]:
-        recorded = self.saved.option(option)
+        recorded = self.saved.options.get(option)
         return tuple(each for each in recorded if isinstance(each, str)) if isinstance(recorded, list) else ()
 
     @property
     def favourable(self) -> str | None:
         """The class that people want, as recorded when the model was fitted; None: nobody said so."""
         return favourable_class(self.saved, self.class_names)
+
+    @property
+    def costs(self) -> tuple[float, float] | None:
+        """Of approving a bad row, and of declining a good one, where the cut-off was chosen by costs of the positive class."""
+        rule = self.saved.options.get("cutoff")
+        try:
+            found = read_cutoff(rule) if isinstance(rule, str) else None
+        except ValueError:  # anybody can write a file
+            return None
+        if not isinstance(found, CutoffRule) or found.name != "cost":
+            return None
+        missed, alarm = found.numbers
+        return (missed, alarm) if self.favourable != self.class_names[-1] else (alarm, missed)
 
     @cached_property
     def points_line(self) -> PointsLine | None:
@@ -157,7 +171,7 @@ class TableModel:
     @cached_property
     def drawing(self) -> Drawing | None:
         """How rows of the table that the model was fitted to were set aside; None: no row was."""
-        return Drawing.from_record(self.saved.target, self._options)
+        return Drawing.from_record(self.saved.target, self.saved.options)
 
     def samples(self, table: Table) -> dict[str, Table]:
         """The rows that the model was fitted to and, apart from these, those that were set aside then.
@@ -296,12 +310,12 @@ class TableModel:
         table = self.samples(table)[DEVELOPMENT]
         codes = self.outcomes(table)
         unknown = np.flatnonzero(codes < 0)
-        if len(unknown) and self.saved.option("missing") == "refuse":
+        if len(unknown) and self.saved.options.get("missing") == "refuse":
             raise MissingLabelsError(len(unknown), table.first_row + int(unknown[0]))
         if len(unknown):
             table, codes = table[codes >= 0], codes[codes >= 0]
         y = self.view.classes[codes]
-        if self.saved.option("missing") != "drop":
+        if self.saved.options.get("missing") != "drop":
             return table, y
         kept = complete(self.inputs(table))
         return table[kept], y[kept]

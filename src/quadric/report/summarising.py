@@ -37,7 +37,7 @@ from quadric.report.values import ReportSummary
 from quadric.tables import Table, TableEncoder
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.prices import RulePrices
-from quadric.workflow.rule_words import listed_rules
+from quadric.workflow.rule_words import listed_rules, listed_shapes
 from quadric.workflow.scoring import RecordedFigures, TableModel
 from quadric.workflow.training import check_folds
 
@@ -232,11 +232,18 @@ def summarise(
         **_making(subject, origin, settings, seconds, own[0].objective),
         findings=tuple(findings),
         is_ruled=subject.fitted.is_ruled,
-        rules=tuple(listed_rules(subject.fitted.classifier)),
+        rules=_rules(subject),
         prices=() if prices is None else tuple(prices.table()),
     )
     summary: ReportSummary = _plain(values)
     return summary
+
+
+def _rules(subject: Subject) -> tuple[str, ...]:
+    fitted = subject.fitted
+    shapes = listed_shapes(fitted.classifier, fitted.names, fitted.term_names)
+    limits = [words for words, change in shapes.items() if "coef_bounds" in change]
+    return (*listed_rules(fitted.classifier), *limits, *fitted.proof_lines(subject.class_names))
 
 
 def _plain(value: Any) -> Any:

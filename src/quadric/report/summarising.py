@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from math import isclose
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -241,7 +242,8 @@ def summarise(
 
 def _rules(subject: Subject) -> tuple[str, ...]:
     fitted = subject.fitted
-    shapes = listed_shapes(fitted.classifier, fitted.names, fitted.term_names)
+    own = SimpleNamespace(**fitted.shape_parameters)
+    shapes = listed_shapes(own, fitted.names, fitted.term_names, subject.class_names)
     limits = [words for words, change in shapes.items() if "coef_bounds" in change]
     return (*listed_rules(fitted.classifier), *limits, *fitted.proof_lines(subject.class_names))
 

@@ -184,7 +184,9 @@ def rule_prices(
     excludes_more = any(isinstance(step, TableEncoder) for _, step in view.steps)  # what its columns make redundant, too
     is_open = AUTO in (getattr(model, "terms", None), getattr(view.classifier, "terms", None))
     kind = {"terms": AUTO} if is_open else {}
-    rules = listed_rules(search, () if excludes_more else TERMS) | listed_shapes(search, view.names, view.term_names)
+    rules = listed_rules(search, () if excludes_more else TERMS) | listed_shapes(
+        search, view.names, view.term_names, view.class_texts
+    )
     changes = {words: change | kind for words, change in rules.items()}
     labels = view.class_texts if len(view.surfaces) > 1 else ()
     return priced(search, lambda one: one.fit(rows, codes, sample_weight), changes, view.term_names, labels, scoring)

@@ -48,14 +48,16 @@ def listed_rules(owner: Any, terms: Iterable[str] = ()) -> dict[str, dict[str, A
     return rules
 
 
-def listed_shapes(owner: Any, names: Sequence[str] = (), terms: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+def listed_shapes(
+    owner: Any, names: Sequence[str] = (), terms: Sequence[str] = (), classes: Sequence[str] = ()
+) -> dict[str, dict[str, Any]]:
     """The same of rules on slopes and coefficients, one entry for each feature and term.
 
     Parameters
     ----------
     owner : estimator or TrainingOptions
-    names, terms : sequences of str
-        Of features and terms, where the rules go by numbers.
+    names, terms, classes : sequences of str
+        Of features, terms and classes, where the rules go by numbers.
     """
     rules: dict[str, dict[str, Any]] = {}
     for parameter, called, say in (("monotonic_cst", names, _slope_words), ("coef_bounds", terms, _limit_words)):
@@ -73,7 +75,7 @@ def listed_shapes(owner: Any, names: Sequence[str] = (), terms: Sequence[str] = 
                 left = {name: other for name, other in value.items() if name != inner}
                 others = {name: left if name == key else other for name, other in given.items() if name != key or left}
                 words = say(_name(inner, called), one)
-                rules |= {f"score of {key}: {words}": {parameter: others or None}} if words else {}
+                rules |= {f"score of {_name(key, classes)}: {words}": {parameter: others or None}} if words else {}
     return rules
 
 

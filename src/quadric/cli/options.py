@@ -184,6 +184,7 @@ FLAGS = {
         "CLASS",
     ),
     "favourable": Flag("Class that people want. Explanations advise how to reach it; without it, there is no advice.", "CLASS"),
+    "multiclass": Flag("More than two classes: terms of its own for each (ovr), or one list of at most k for all (shared)."),
     "standardize": Flag("Centre and scale the features."),
     "clip": Flag(
         "Cap numbers at the limits that leave this share of the rows beyond each.", "SHARE", off="Do not cap numbers."
@@ -252,7 +253,7 @@ FLAGS = {
 
 # Groups of the options in help texts
 PANELS = {
-    "Model": "k C loss terms method standardize clip class_weight include exclude",
+    "Model": "k C loss terms method multiclass standardize clip class_weight include exclude",
     "Rules": "interaction_cst hierarchy max_features feature_cost max_cost",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
@@ -262,8 +263,8 @@ PANELS = {
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
 # Options of ``quadric fit`` alone: what becomes of the model, and how long its fit may take
 ONLY_FIT = (
-    *("method", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen", "actionable"),
-    *("time_limit", "gap_limit", "fit_time_limit", "allow_degenerate"),
+    *("method", "multiclass", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen"),
+    *("actionable", "time_limit", "gap_limit", "fit_time_limit", "allow_degenerate"),
 )
 
 

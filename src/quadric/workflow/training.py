@@ -505,6 +505,7 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
 def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
     return ({} if options.loss == AUTO else {"loss": options.loss}) | {
         "method": options.method,
+        "multiclass": options.multiclass,
         "standardize": options.standardize,
         "clip": options.clip,
         "class_weight": data.class_weight(options.class_weight),

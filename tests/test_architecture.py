@@ -41,6 +41,7 @@ ROOMS = [
     "workflow",
     "distributed",
     "report",
+    "plot",
     "table_classifier",
     "__init__",
     "paper",

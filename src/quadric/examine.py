@@ -28,7 +28,7 @@ from quadric.estimators.validation import (
     one_of,
     validate_samples,
 )
-from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.fitted import FittedModel, Model, as_judged, fitted_model
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_weights, refuse_masked
@@ -287,13 +287,6 @@ class Judged:
             return None
         spare = np.setdiff1d(np.arange(problem.n_terms), inside)[: problem.k - len(inside)]
         return np.sort(np.concatenate([inside, spare]))
-
-
-def as_judged(model: Any, X: Any, y: Any) -> tuple[FittedModel, Any, Any]:
-    """A model taken apart, and rows and labels as it takes them; a TableClassifier has a raw table and labels of its own."""
-    if hasattr(model, "_as_judged"):
-        model, X, y = model._as_judged(X, y)
-    return fitted_model(model), X, y
 
 
 def judged_surfaces(

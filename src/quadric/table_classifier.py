@@ -27,6 +27,7 @@ from quadric.tables import Table, as_table
 from quadric.tables.encoder import checked_rows
 from quadric.tables.table import Rows, label_texts
 from quadric.types import FloatArray
+from quadric.workflow.drawing import DEVELOPMENT, Drawing
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scoring import RecordedFigures, Scores, TableModel
@@ -153,6 +154,8 @@ class TableClassifier(Classifier, BaseEstimator):
         options, labels, target = self._options(), column_or_1d(y, warn=True), _target_name(y, table)
         rows = _labelled(table, target, labels)
         trained = train(rows, target, options)
+        drawing = Drawing.of(target, options)
+        rows = rows if drawing is None else rows[drawing.split(rows)[DEVELOPMENT]]
         by_name = dict(zip(label_texts(target, labels).tolist(), labels.tolist(), strict=True))
         self._rows = rows
         self._model_labels = np.array([by_name[name] for name in trained.data.class_names], dtype=labels.dtype)

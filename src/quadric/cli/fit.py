@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, claim_output, flag, remark, say, say_json, working
 from quadric.cli.engines import Engine
-from quadric.cli.inputs import check_there, texts_of, training_stream
+from quadric.cli.inputs import check_there, named_files, texts_of, training_stream
 from quadric.cli.layout import paragraphs, shortened_equation, text_table, wrapped_equation
 from quadric.workflow.options import TrainingOptions
 
@@ -36,6 +36,7 @@ def fit(
     output: Annotated[
         Path | None, typer.Option(help="Model file to write.  [default: the name of the table with .model.json]")
     ] = None,
+    test: shared.TestFiles = None,
     options: TrainingOptions,
     price_rules: PriceRules = False,
     table_format: shared.TableFormat,
@@ -61,6 +62,9 @@ def fit(
       quadric fit data.csv --target risk --k 8 --output model.json
       quadric fit data.csv --target risk --positive bad --cutoff cost:5:1 \
         --scoring roc_auc --groups customer --output model.json
+      quadric fit data.csv --target risk --holdout 0.25
+      quadric fit data.csv --target risk --time-column opened \
+        --after 2026-01-01 --test other-branch.csv
       quadric fit data.csv --target risk --ignore id --missing impute \
         --exclude 'sex*' --output model.json
       quadric fit data.csv --target risk --k 4 --method exact --time-limit 30 \
@@ -77,14 +81,15 @@ def fit(
     from quadric.workflow.scoring import NOTATION
 
     assert output is not None  # the decorator named it
-    claim_output(output, force, data)
+    tests = named_files(test)
+    claim_output(output, force, data, *tests.values())
     if price_rules:
         check_rules(options)
     how = table_format.how()
     began, STOP.was_wanted = time.monotonic(), False
     with working("fit") as describe:
         with part(0.0, 0.5 if price_rules else 1.0):
-            trained = _trained(data, target, options, how, describe, engine)
+            trained = _trained(data, target, options, how, describe, engine, tests)
         with part(0.5, 1.0):
             prices = quadric.workflow.price_rules(trained) if price_rules else None
     history = {key: how[name] for name, key in NOTATION.items()} | {"rule_prices": prices and prices.recorded()}
@@ -108,11 +113,15 @@ def fit(
         n = len(equations)
         equations = [shortened_equation(line, MOST_LINES // n, FEWEST_TERMS if n == 1 else 1) for line in equations]
         following = {"next": f"quadric report {output} {data}; fit --verbose for the rest"}
+    samples = fit_summary.sample_table(trained)
     subject = (fit_summary.subject(trained) or "").replace("\n", "\\n")
     say("\n".join([*filter(None, [subject]), *equations, ""]))
     if prices is not None:
         head, *rows = prices.table()
         say("\n".join([*text_table(head, rows), ""]))
+    if samples is not None:
+        say("\n".join([paragraphs(words), "", samples, ""]))
+        words = fit_summary.sample_facts(trained)
     say(paragraphs(words | {"written to": str(output)} | following))
 
 
@@ -126,16 +135,17 @@ def check_rules(options: TrainingOptions) -> None:
 
 
 def _trained(
-    data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine
+    data: Path, target: str, options: TrainingOptions, how: Any, describe: Any, engine: Engine, tests: Mapping[str, Path]
 ) -> quadric.workflow.Trained:
+    others = {name: training_stream(path, target, options, how)[0] for name, path in tests.items()}
     if engine.engine is not None:
         check_there(data, or_folder=True)
         text, options = texts_of(target, options), replace(options, missing_texts=tuple(how["missing"]))
         with engine.table(data, text) as parts:
-            return quadric.workflow.train(parts, target, options)
+            return quadric.workflow.train(parts, target, options, tests=others)
     stream, options = training_stream(data, target, options, how)
     describe(f"cross-validation, {options.folds} folds" if options.crosses else "searching for the terms")
-    return quadric.workflow.train(stream, target, options)
+    return quadric.workflow.train(stream, target, options, tests=others)
 
 
 def _remarks(trained: quadric.workflow.Trained) -> Iterator[str]:

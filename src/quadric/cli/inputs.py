@@ -44,6 +44,17 @@ def training_stream(
     return stream, replace(options, ignore=ignore, missing_texts=tuple(how["missing"]))
 
 
+def named_files(paths: Sequence[Path] | None) -> dict[str, Path]:
+    """Tables by their names, or by their paths where two have the same name."""
+    found: dict[str, Path] = {}
+    for path in paths or ():
+        check_there(path, or_folder=True)
+        if path in found.values():
+            raise UsageError(f"--test: {path} is named twice")
+        found[str(path) if path.name in found else path.name] = path
+    return found
+
+
 def read_table_model(path: Path) -> quadric.workflow.TableModel:
     """The model of a file."""
     check_there(path)

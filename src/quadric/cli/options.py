@@ -34,6 +34,10 @@ ACTIONABLE = (
 Actionable: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="COLUMN:up|down|step", help=ACTIONABLE)]
 OUTPUT, READING = "Output", "Reading the table"
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.", rich_help_panel=OUTPUT)]
+TestFiles: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Table to measure the model on beside the rows that it was developed on. Repeatable."),
+]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUTPUT)]
 _reading = partial(typer.Option, rich_help_panel=READING)
 
@@ -151,9 +155,13 @@ FLAGS = {
     "loss": Flag("Loss to minimise; auto: cross-validation chooses."),
     "terms": Flag("Terms to choose from: linear ones, or squares and products, too; auto: cross-validation chooses."),
     "method": Flag("Search for the terms: local search, the paper's algorithm, or branch and bound with a proof."),
+    "multiclass": Flag("More than two classes: terms of its own for each (ovr), or one list of at most k for all (shared)."),
     "cross_validate": Flag("Cross-validate, to choose and to judge; without it, --k and --C are needed.  [default: cv]"),
     "folds": Flag("Folds of the cross-validation."),
     "groups": Flag("Column of groups, such as customers, that folds keep together. It is not a feature.", "COLUMN"),
+    "holdout": Flag("Share of the rows to set aside for a test: nothing looks at them until the model is finished.", "SHARE"),
+    "time_column": Flag("Column of dates, no feature: rows after --after are set aside for a later test.", "COLUMN"),
+    "after": Flag("Day after which rows with a date in --time-column are set aside.", "DATE"),
     "scoring": Flag(
         "What cross-validation chooses by: log_loss, accuracy, roc_auc, balanced_accuracy, brier, ks, average_precision, or "
         "any scorer of classes of scikit-learn.",
@@ -184,7 +192,6 @@ FLAGS = {
         "CLASS",
     ),
     "favourable": Flag("Class that people want. Explanations advise how to reach it; without it, there is no advice.", "CLASS"),
-    "multiclass": Flag("More than two classes: terms of its own for each (ovr), or one list of at most k for all (shared)."),
     "standardize": Flag("Centre and scale the features."),
     "clip": Flag(
         "Cap numbers at the limits that leave this share of the rows beyond each.", "SHARE", off="Do not cap numbers."
@@ -255,16 +262,19 @@ FLAGS = {
 PANELS = {
     "Model": "k C loss terms method multiclass standardize clip class_weight include exclude",
     "Rules": "interaction_cst hierarchy max_features feature_cost max_cost",
+    "Samples": "holdout time_column after",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
     "Classes and probabilities": "positive favourable calibrate cutoff frozen actionable",
     "Run": "seed n_jobs time_limit gap_limit fit_time_limit allow_degenerate",
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
+# Options that set rows aside
+SAMPLES = ("holdout", "time_column", "after")
 # Options of ``quadric fit`` alone: what becomes of the model, and how long its fit may take
 ONLY_FIT = (
     *("method", "multiclass", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen"),
-    *("actionable", "time_limit", "gap_limit", "fit_time_limit", "allow_degenerate"),
+    *("actionable", "time_limit", "gap_limit", "fit_time_limit", "allow_degenerate", *SAMPLES),
 )
 
 

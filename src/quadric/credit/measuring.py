@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
+from quadric.blas import one_blas_thread
 from quadric.credit.intervals import AreaEstimate, Estimate, bootstrap_counts, bootstrap_intervals
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -80,6 +81,7 @@ class ScoredSample:
         return self.score is not None and bool(self.is_event.any()) and not bool(self.is_event.all())
 
 
+@one_blas_thread()
 def sample_measures(sample: ScoredSample, n_boot: int, seed: int = 0) -> dict[str, Estimate]:
     """All measures that exist, except for comparisons with other samples.
 
@@ -155,10 +157,15 @@ class _RowMeasures:
         if self.sample.has_both:
             values.append(self._distance(weight))
         if self.line is not None:
-            assert self.sample.chances is not None
-            log_odds = logit(self.sample.chances[:, 1])
-            values += refitted_line(log_odds, self.sample.is_event, weight, self.line) if counts.min() < 1.0 else self.line
+            values += (
+                refitted_line(self._log_odds, self.sample.is_event, weight, self.line) if counts.min() < 1.0 else self.line
+            )
         return np.array(values)
+
+    @cached_property
+    def _log_odds(self) -> FloatArray:
+        assert self.sample.chances is not None
+        return np.asarray(logit(self.sample.chances[:, 1]))
 
     def _mean(self, name: str, values: FloatArray, weight: FloatArray) -> float:
         folds = self.sample.folds
@@ -169,17 +176,19 @@ class _RowMeasures:
 
     def _distance(self, weight: FloatArray) -> float:
         """The Kolmogorov-Smirnov statistic."""
-        order, ends = self._levels
-        reached = np.cumsum(np.where(self.sample.is_event, [[0.0], [1.0]], [[1.0], [0.0]])[:, order] * weight[order], axis=1)
+        order, ends, sides = self._levels
+        reached = np.cumsum(sides * weight[order], axis=1)
         totals = reached[:, -1:]
         return float(np.abs(np.subtract(*(reached[:, ends] / totals))).max()) if totals.all() else np.nan
 
     @cached_property
-    def _levels(self) -> tuple[IntArray, IntArray]:
-        """The rows by rising score, and the last of each run of equal scores among them."""
+    def _levels(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The rows by rising score, the last of each run of equal scores, and 1 for each row in its own class."""
         assert self.sample.score is not None
         order = np.argsort(self.sample.score, kind="stable")
-        return order, np.flatnonzero(np.append(np.diff(self.sample.score[order]) > 0.0, True))
+        is_event = self.sample.is_event[order]
+        ends = np.flatnonzero(np.append(np.diff(self.sample.score[order]) > 0.0, True))
+        return order, ends, np.array([~is_event, is_event], dtype=float)
 
 
 def calibration_line(is_event: BoolArray, chances: FloatArray, weight: FloatArray) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -88,14 +88,19 @@ class ValidationTable:
         """
         return list(zip(self.measures, self.values.tolist(), strict=True))
 
-    def to_text(self) -> str:
+    def to_text(self, measures: Sequence[str] = ()) -> str:
         """Aligned columns, with four decimals; blank where there is no value.
+
+        Parameters
+        ----------
+        measures : sequence of str
+            Some of the rows; by default all.
 
         Returns
         -------
         str
         """
-        cells = self._shown()
+        cells = self._shown(measures)
         widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
         lines = [
             "  ".join(
@@ -145,15 +150,39 @@ class ValidationTable:
                 drifts = [own.get(name) for own in by_sample]
                 yield f"{kind} {name}", [np.nan if each is None else _figure(kind, each) for each in drifts]
 
-    def _shown(self) -> list[list[str]]:
+    def recorded(self) -> dict[str, Any]:
+        """As plain values; None where there is no value.
+
+        Returns
+        -------
+        dict
+        """
+        numbers = {name: _plain(getattr(self, name)) for name in ("values", "low", "high")}
+        drifts = {
+            kind: {name: [_without_nan(asdict(each)) for each in drifts] for name, drifts in found.items()}
+            for kind, found in (("columns", self.columns), ("terms", self.terms))
+        }
+        return {"measures": list(self.measures), "samples": list(self.samples), **numbers, **drifts}
+
+    def _shown(self, measures: Sequence[str] = ()) -> list[list[str]]:
         lines = [["", *self.samples]]
         for (measure, values), *ends in zip(self.rows(), self.low.tolist(), self.high.tolist(), strict=True):
+            if measures and measure not in measures:
+                continue
             form = WHOLE.get(measure, "{:.4f}")
             lines.append([measure, *("" if np.isnan(value) else form.format(value) for value in values)])
             intervals = ["" if np.isnan(low) else f"{low:.3f} to {high:.3f}" for low, high in zip(*ends, strict=True)]
             if any(intervals):
                 lines.append(["  95 %", *intervals])
         return lines
+
+
+def _plain(values: FloatArray) -> list[list[float | None]]:
+    return [[None if np.isnan(value) else value for value in row] for row in values.tolist()]
+
+
+def _without_nan(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: None if value != value else value for name, value in facts.items()}
 
 
 def _figure(kind: str, drift: Drift) -> float:

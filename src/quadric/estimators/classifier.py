@@ -200,6 +200,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Convex subproblems (z-steps) of each decomposition.
     clip_low_, clip_high_ : arrays of shape (n,)
         Limits of each feature; -inf and inf where it is not capped.
+    box_ : Box
+        Values that rows can take, in fitted units, of which the proofs of rules on slopes speak; where there are such rules.
     center_, scale_ : arrays of shape (n,)
         What ``standardize`` subtracts and divides by; zeros and ones without it.
     raw_surfaces_ : list of QuadraticSurface

@@ -126,7 +126,7 @@ class InputColumn:
         if self.form is not None:
             values = without_missing_texts(in_our_form(values, self.form), self.missing_texts or ())
         if self.type == "date":
-            return _as_dates(self.name, values, first_row)
+            return as_dates(self.name, values, first_row)
         if self.type == "number" or not isinstance(next(iter(self.categories), ""), str):
             values = truth_numbers(values)
         elif truths := self.truths:
@@ -393,7 +393,7 @@ def _as_numbers(name: str, column: np.ndarray, first_row: int) -> np.ndarray:
     return np.full(len(column), np.nan)
 
 
-def _as_dates(name: str, column: np.ndarray, first_row: int) -> np.ndarray:
+def as_dates(name: str, column: np.ndarray, first_row: int) -> np.ndarray:
     """A column of texts or dates as dates; an error for anything else."""
     if column.dtype.kind == "M":
         return column.astype("datetime64[us]")

@@ -24,7 +24,7 @@ from quadric.tables.inputs import cells_like
 from quadric.tables.reading import digest_of, read_chunks
 from quadric.tables.table import Table, as_table, holds_arrow, text_column
 from quadric.tables.targets import MissingLabelsError
-from quadric.types import IntArray
+from quadric.types import BoolArray, IntArray
 
 # Rows that are read together
 CHUNK_ROWS = 32_768
@@ -123,6 +123,7 @@ class TableStream(TableParts):
         self._begun: tuple[Table, Iterator[Table]] | None = None
         self._files: tuple[Any, ...] | None = None
         self._content: tuple[int, int] | None = None
+        self._only: BoolArray | None = None
         self._digest: Future[str | None] | None = None
 
     def __iter__(self) -> Iterator[Table]:
@@ -199,6 +200,8 @@ class TableStream(TableParts):
         -------
         int
         """
+        if self._only is not None:
+            return int(self._only.sum())
         if files := self._arrow_files():
             from quadric.tables._arrow import shape_of
 
@@ -221,14 +224,34 @@ class TableStream(TableParts):
         """
         if not self._is_csv or name in self.text:
             return None
-        again = TableStream(self._data, rows=self._rows, text=(*self.text, name), keeps=self._keeps, **self._how)
-        again._files, again._digest = self._files, self._digest
+        return self._again((*self.text, name))
+
+    def only(self, rows: BoolArray) -> TableStream:
+        """Some rows of the table, as if there were no others: these do not even decide which columns of a file are texts.
+
+        Parameters
+        ----------
+        rows : array of bool
+            Of all rows of the table, which to read.
+
+        Returns
+        -------
+        TableStream
+        """
+        again = self._again(self.text)
+        again._only = rows
+        return again
+
+    def _again(self, text: tuple[str, ...]) -> TableStream:
+        again = TableStream(self._data, rows=self._rows, text=text, keeps=self._keeps, **self._how)
+        again._files, again._digest, again._only = self._files, self._digest, self._only
         return again
 
     def _chunks(self) -> Iterator[Table]:
         names: tuple[str, ...] | None = None
         n_rows = 0
-        for table in self._parts() if self.path is None else read_chunks(self.path, self._rows, text=self.text, **self._how):
+        how = {**self._how, "text": self.text, "only": self._only}
+        for table in self._parts() if self.path is None else read_chunks(self.path, self._rows, **how):
             names = names or table.names
             table = numbered(table, names, n_rows + 1)
             if table.n_rows:
@@ -247,8 +270,10 @@ class TableStream(TableParts):
                 )
             self._is_spent = not callable(self._data)
         if isinstance(data, Iterable) and not isinstance(data, Table) and _is_parts(data):
-            return (as_table(part) for part in data)
-        return _cut(as_table(data), self._rows)
+            tables: Iterator[Table] = (as_table(part) for part in data)
+        else:
+            tables = _cut(as_table(data), self._rows)
+        return tables if self._only is None else _chosen(tables, self._only)
 
     def check_unchanged(self) -> None:
         """Refuse files that are not those of the first pass."""
@@ -356,6 +381,14 @@ def _is_parts(data: Any) -> bool:
     if isinstance(data, Sequence):
         return bool(len(data)) and (holds_arrow(data[0]) or hasattr(data[0], "iloc") or hasattr(data[0], "names"))
     return True
+
+
+def _chosen(tables: Iterable[Table], only: BoolArray) -> Iterator[Table]:
+    n_read = 0
+    for table in tables:
+        kept = only[n_read : n_read + table.n_rows]
+        n_read += table.n_rows
+        yield table[kept]
 
 
 def _cut(table: Table, n_rows: int) -> Iterator[Table]:

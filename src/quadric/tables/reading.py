@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from quadric.defaults import MISSING
 from quadric.extras import require
 from quadric.tables.table import Rows, Table, check_names, holds_arrow
+from quadric.types import BoolArray
 
 BLOCK_ROWS = 50_000
 # Bytes of a CSV file from which its number of values is estimated
@@ -82,6 +83,7 @@ def read_chunks(
     thousands: str | None = None,
     drop_unnamed: bool = False,
     text: Collection[str] = (),
+    only: BoolArray | None = None,
 ) -> Iterator[Table]:
     """Read a table in chunks, to score tables larger than memory.
 
@@ -96,6 +98,8 @@ def read_chunks(
     text : collection of str
         Columns to read as texts. The types of other columns of a CSV file are found again for each chunk, so name all columns
         that a model takes as categories (``TableEncoder.text_names``).
+    only : array of bool, optional
+        Which rows of the table to read. Others do not decide on types of columns; their chunks are shorter.
 
     Yields
     ------
@@ -104,11 +108,12 @@ def read_chunks(
     if rows < 1:
         raise ValueError(f"rows must be at least 1, got {rows}")
     _, tables, typed = _source(path, (delimiter, encoding, missing, decimal, thousands, drop_unnamed))
-    first_row = 1
+    n_read = 0
     for chunk in regrouped(tables(rows, None, text), rows):
+        first_row, n_read = n_read + 1, n_read + len(chunk)
+        chunk = chunk if only is None else chunk.filter(only[first_row - 1 : n_read])
         columns = (typed(column, name in text) for name, column in zip(chunk.column_names, chunk.columns, strict=True))
         yield Table(tuple(chunk.column_names), tuple(columns), first_row=first_row)
-        first_row += chunk.num_rows
 
 
 # Files, if any; a function that gives tables of pyarrow of about so many rows, with all columns or with some, of which some are

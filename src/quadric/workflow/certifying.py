@@ -23,6 +23,7 @@ from quadric.tables.coded import TableSource
 from quadric.tables.parts import TableParts
 from quadric.tables.reading import digest_of
 from quadric.types import FloatArray
+from quadric.workflow.drawing import DEVELOPMENT
 from quadric.workflow.scoring import TableModel
 
 
@@ -90,10 +91,12 @@ def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judg
     Judged
         Whose certificates are those of ``certify_table``, but for rounding and that bound.
     """
+    digest = None if stream.path is None else digest_of(stream.path)
+    if model.drawing is not None and model.is_fitted_to(digest):
+        stream = model.drawing.samples(stream)[DEVELOPMENT]
     view, plain = model.view, Units.plain(model.view.n_features)  # rows come in fitted units
     source = TableSource(stream, partial(_fitted_rows, model=model), view.n_features, len(view.classes))
     ranges = partial(_score_range, model=model)
-    digest = None if stream.path is None else digest_of(stream.path)
     if needs_rows(model):
         loss = view.question("loss")
         if loss not in LOSS_NAMES or loss_named(loss).streamed is None:

@@ -121,6 +121,52 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
     }
 
 
+# What a fit prints of its samples, and how many columns and terms that moved
+SHOWN = ("samples", "event rate", "accuracy", "AUC", "KS", "log loss", "PSI")
+MOST_DRIFTS = 3
+
+
+def sample_table(trained: Trained) -> str | None:
+    """The samples side by side; None where there is none but that of the fit.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    str or None
+    """
+    if trained.samples is None or len(trained.samples.table.samples) == 1:
+        return None
+    table = trained.samples.table
+    return table.to_text([name for name, values in table.rows() if name in SHOWN and any(value == value for value in values)])
+
+
+def sample_facts(trained: Trained) -> dict[str, str | None]:
+    """What the table of samples shows, and which columns and terms moved most.
+
+    Parameters
+    ----------
+    trained : Trained
+
+    Returns
+    -------
+    dict
+    """
+    if trained.samples is None:
+        return {}
+    how = "out of fold" if trained.cross_validation else "on the rows that the model was fitted to"
+    words: dict[str, str | None] = {"figures": f"development {how}, others by the model; intervals of the AUC by DeLong"}
+    table = trained.samples.table
+    for name in table.samples[1:]:
+        kinds = {"columns": table.columns.get(name, ()), "terms": table.terms.get(name, ())}
+        moved = {kind: sorted(drifts, key=lambda each: -each.psi)[:MOST_DRIFTS] for kind, drifts in kinds.items() if drifts}
+        lists = (f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in most)}" for kind, most in moved.items())
+        words[f"moved most in {name} (PSI)"] = "; ".join(lists)
+    return words
+
+
 def all_facts(trained: Trained) -> dict[str, str | None]:
     """All that is known of the fit; None is no fact.
 
@@ -134,8 +180,8 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
     """
     found, is_ruled = trained.cross_validation, trained.view.is_ruled
     proofs = {
-        f"certificate{name and f', {name}'}": certificate_words(*own, NO_BOUND, is_ruled=is_ruled)
-        for name, *own in _certificates(trained)
+        f"certificate{name and f', {name}'}": certificate_words(certificate, is_constant, NO_BOUND, is_ruled=is_ruled)
+        for name, certificate, is_constant in _certificates(trained)
     }
     return {
         "classes": _classes(trained),
@@ -386,6 +432,7 @@ def plain_facts(trained: Trained) -> dict[str, Any]:
         "labelled_by_surface": dict(zip(names, trained.by_surface, strict=True)),
         "cutoff": trained.cutoff,
         "cross_validation": found,
+        "samples": trained.samples and trained.samples.recorded(),
         "certificates": [asdict(certificate) for certificate in model.certificates_],
         "excluded": data.limits.counts | {"terms": len(data.limits.left_out)},
         "missing": data.missing,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import MAXYEAR, datetime, timedelta
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
@@ -41,7 +42,14 @@ class TrainingOptions:
         None: unless there is nothing to choose and nothing to calibrate. False: k and C are needed.
     folds : int
     groups : str or None
-        Column whose equal values stay in the same fold; not a feature.
+        Column whose equal values stay in the same fold, and in the same sample; not a feature.
+    holdout : float or None
+        Share of the rows that are set aside as a test sample, of each class or by whole groups. Nothing looks at them until the
+        model is finished. Only ``train``, ``compare`` and what stands on them know of samples.
+    time_column : str or None
+        Column of dates, which is not a feature; rows after ``after`` are set aside as a later sample.
+    after : str or None
+        A day, such as 2026-01-31, or a moment.
     scoring : str
         What cross-validation chooses by: log_loss, accuracy, roc_auc, balanced_accuracy, brier, ks, average_precision, or the
         name of a scikit-learn scorer.
@@ -115,6 +123,9 @@ class TrainingOptions:
     cross_validate: bool | None = None
     folds: int = 5
     groups: str | None = None
+    holdout: float | None = None
+    time_column: str | None = None
+    after: str | None = None
     scoring: str = "log_loss"
     rule: str | float | None = None
     ks: tuple[int, ...] | None = None
@@ -156,6 +167,7 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         from quadric.estimators import validation as rule  # takes a second, which a help text does not have
         from quadric.estimators.cutoffs import EVEN, read_cutoff
+        from quadric.tables.dates import LIKE_THIS
         from quadric.workflow.scorers import check_scoring
 
         tolerance = rule.number_from(0.0)
@@ -166,6 +178,8 @@ class TrainingOptions:
             "max_cost": tolerance,
             "C": rule.LOSS_WEIGHT,
             "folds": rule.integer_from(2, LARGEST_COUNT),
+            "holdout": rule.Rule(lambda v: tolerance.holds(v) and 0.0 < v < 1.0, "a number between 0 and 1"),
+            "after": rule.Rule(lambda v: end_of_day(v) is not None, f"a date such as {LIKE_THIS}"),
             "rule": rule.Rule(lambda v: v in ("best", "1se") or tolerance.holds(v), f"'best', '1se' or {tolerance.words}"),
             "class_weight": rule.Rule(
                 lambda v: v == "balanced" or (isinstance(v, Mapping) and all(map(rule.LOSS_WEIGHT.holds, v.values()))),
@@ -184,6 +198,9 @@ class TrainingOptions:
             value = getattr(self, name)
             if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
                 raise OptionError(f"{name} must be {wanted.words}, got {quoted(value)}", **{name: None})
+        if (self.time_column is None) != (self.after is None):
+            missing = {"time_column" if self.time_column is None else "after": None}
+            raise OptionError("a later sample needs both a column of dates and a day after which it begins", **missing)
         if self.cross_validate is False and (self.k is None or self.C is None):
             raise OptionError("without cross-validation k and C must be given", k=None, C=None)
         for name in ("ks", "Cs"):
@@ -227,6 +244,21 @@ class TrainingOptions:
         if not isinstance(self.interaction_cst, str | None):
             plain["interaction_cst"] = [sorted(members) for members in self.interaction_cst]
         return plain
+
+
+def end_of_day(text: object) -> datetime | None:
+    """The first moment after a day, or after a moment; None for a text that is neither.
+
+    Parameters
+    ----------
+    text : Any
+    """
+    from quadric.tables.dates import parsed_date
+
+    moment = parsed_date(text) if isinstance(text, str) else None
+    if moment is None or moment.year == MAXYEAR:
+        return None
+    return moment + (timedelta(days=1) if len(str(text)) == len("2026-01-31") else timedelta(microseconds=1))
 
 
 def _some(values: tuple[float, ...]) -> str:

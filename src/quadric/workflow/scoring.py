@@ -22,6 +22,7 @@ from quadric.tables.table import number_text
 from quadric.tables.targets import MissingLabelsError, class_position
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
+from quadric.workflow.drawing import DEVELOPMENT, Drawing
 
 # Parameters of ``read_table`` that a model file records, and their names there
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
@@ -94,9 +95,10 @@ class TableModel:
 
     @property
     def text_names(self) -> tuple[str, ...]:
-        """Columns to be read as texts: categories, and the target, whose labels keep their spelling."""
+        """Columns to be read as texts: categories, and the target and groups, which keep their spelling."""
         categories = tuple(column.name for column in self.view.inputs if column.type == "category")
-        return categories if self.saved.target is None else (*categories, self.saved.target)
+        groups = None if self.drawing is None else self.drawing.groups
+        return (*categories, *(name for name in (self.saved.target, groups) if name is not None))
 
     @property
     def notation(self) -> dict[str, Any]:
@@ -141,8 +143,43 @@ class TableModel:
         -------
         RecordedFigures or None
         """
-        is_same = sha256 is not None and self.saved.data is not None and self.saved.data.sha256 == sha256
-        return RecordedFigures.of(self._history) if is_same else None
+        return RecordedFigures.of(self._history) if self.is_fitted_to(sha256) else None
+
+    @cached_property
+    def drawing(self) -> Drawing | None:
+        """How rows of the table that the model was fitted to were set aside; None: no row was."""
+        return Drawing.from_record(self.saved.target, self._options)
+
+    def samples(self, table: Table) -> dict[str, Table]:
+        """The rows that the model was fitted to and, apart from these, those that were set aside then.
+
+        Parameters
+        ----------
+        table : Table
+            Any: only of the file that the model was fitted to rows were set aside.
+
+        Returns
+        -------
+        dict
+            The development sample first.
+        """
+        if self.drawing is None or not self.is_fitted_to(table.sha256):
+            return {DEVELOPMENT: table}
+        return {name: table[rows] for name, rows in self.drawing.split(table).items()}
+
+    def is_fitted_to(self, sha256: str | None) -> bool:
+        """Whether the model was fitted to rows of a file.
+
+        Parameters
+        ----------
+        sha256 : str or None
+            Of the file.
+
+        Returns
+        -------
+        bool
+        """
+        return sha256 is not None and self.saved.data is not None and self.saved.data.sha256 == sha256
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -240,12 +277,13 @@ class TableModel:
         Parameters
         ----------
         table : Table
-            With the target column.
+            With the target column. Of the file that the model was fitted to, rows that were set aside are left out.
 
         Returns
         -------
         Table, and array of shape (m,)
         """
+        table = self.samples(table)[DEVELOPMENT]
         codes = self.outcomes(table)
         unknown = np.flatnonzero(codes < 0)
         if len(unknown) and self._options.get("missing") == "refuse":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -33,17 +33,19 @@ from quadric.samples.extent import Extent
 from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch, SampleSource
-from quadric.tables import Table
+from quadric.tables import Table, TableStream
 from quadric.tables.coded import TableSource
-from quadric.tables.parts import TableParts, gathered
+from quadric.tables.parts import TableParts, as_parts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
+from quadric.workflow.drawing import DEVELOPMENT, Drawing
 from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.prices import RulePrices, priced
 from quadric.workflow.rule_words import TERMS, listed_rules
+from quadric.workflow.samples import NewSample, Samples, all_samples
 from quadric.workflow.scorers import scorer_for
 from quadric.workflow.scoring import TableModel
 
@@ -71,6 +73,8 @@ class Trained:
         How many would get it from the surface alone, without calibration and cut-off.
     cross_validation : CrossValidated or None
         How good the model is on rows left out; None without cross-validation.
+    samples : Samples or None
+        The development sample beside those that were set aside, or were given to be tested on.
     reference : Reference or None
         What new rows are compared with later; None before it is known.
     """
@@ -84,6 +88,7 @@ class Trained:
     labelled: tuple[int, ...]
     by_surface: tuple[int, ...]
     cross_validation: CrossValidated | None
+    samples: Samples | None = None
     reference: Reference | None = None
 
     @cached_property
@@ -175,6 +180,7 @@ class Trained:
             "labelled": list(self.labelled),
             "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
+            "samples": self.samples and self.samples.recorded(),
             "reference": self.reference and self.reference.recorded(),
         }
         origin = DataOrigin(self.data.n_rows, self.data.sha256)
@@ -189,13 +195,21 @@ def scales_as_prepared() -> Iterator[None]:
         yield
 
 
-def train(table: Table | TableParts, target: str, options: TrainingOptions | None = None, *, verbose: int = 0) -> Trained:
+def train(
+    table: Table | TableParts,
+    target: str,
+    options: TrainingOptions | None = None,
+    *,
+    tests: Mapping[str, TableStream] = {},
+    verbose: int = 0,
+) -> Trained:
     """Code the columns, choose loss, k and C, fit, and calibrate.
 
     A table of fewer than ten million values is gathered, wherever it is. Of a larger one, caps are quantiles of all rows, loss,
     k and C are chosen as in :func:`quadric.fit_batches`, and a random sample serves calibration, cut-off and figures. What
     cross-validation fitted to all rows is the model, with its certificates. Levels, imputed values, limits, mean and scale are
-    learned inside each fold; by passes, folds share the first three.
+    learned inside each fold; by passes, folds share the first three. Rows that the options set aside, and other tables, are
+    looked at only when the model is finished, but for the names of their columns and classes.
 
     Parameters
     ----------
@@ -204,6 +218,8 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     target : str
         Name of the column with the classes.
     options : TrainingOptions, optional
+    tests : mapping of names to TableStream
+        Other tables to measure the model on.
     verbose : int
         1 or 2 writes progress to standard error.
 
@@ -215,7 +231,9 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
     options = TrainingOptions() if options is None else options
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.1):
+        table, options, others = _set_aside(table, target, options, tests)
         stream, data = learn(table, target, options)
+        news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
     options = replace(options, forms=data.forms)
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
@@ -249,7 +267,22 @@ def train(table: Table | TableParts, target: str, options: TrainingOptions | Non
         by_surface=tuple(labels.by_surface.tolist()),
         cross_validation=None if search is None else _cross_validated(search, model, data, options),
     )
-    return replace(trained, reference=_reference(trained, stream.source, surveyed.sample.ids))
+    saved = TableModel(trained.saved())
+    samples = all_samples(saved, data, search, as_parts(table), news, options.seed)
+    return replace(trained, samples=samples, reference=_reference(trained, stream.source, surveyed.sample.ids))
+
+
+def _set_aside(
+    table: Table | TableParts, target: str, options: TrainingOptions, tests: Mapping[str, TableStream]
+) -> tuple[Table | TableParts, TrainingOptions, Mapping[str, TableStream]]:
+    """The rows to learn from, the options for these, and all other samples."""
+    drawing = Drawing.of(target, options)
+    if drawing is None:
+        return table, options, tests
+    parts = as_parts(table)
+    samples = drawing.samples(parts)
+    ignore = dict.fromkeys([*options.ignore, *([] if drawing.time_column is None else [drawing.time_column])])
+    return samples.pop(DEVELOPMENT), replace(options, ignore=tuple(ignore)), {**samples, **tests}
 
 
 def _reference(trained: Trained, source: SampleSource, ids: IntArray) -> Reference:

@@ -436,9 +436,6 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             return limits
         if len(self._groups(samples.surfaces)) < len(samples.surfaces):
             raise ParameterError(f'{RULED} need surfaces with terms of their own: use multiclass="{OVR}"', multiclass=OVR)
-        if loss_named(self.loss).keeps_rows:
-            able = next(name for name in LOSS_NAMES if not loss_named(name).keeps_rows)
-            raise ParameterError(f"{RULED} need loss={able!r}, got {self.loss!r}", loss=able)
         return replace(limits, shapes=demands.on(samples.X))
 
     def _search_options(

@@ -150,7 +150,7 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     Parameters
     ----------
     model : fitted model
-        With a loss that fits by passes.
+        With a loss that fits by passes, and terms of its own for each class.
     source : SampleSource
         Rows in fitted units; classes as the model has them.
     class_totals : array of shape (n_classes,)
@@ -162,8 +162,6 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
         One per surface.
     """
     view = fitted_model(model)
-    if view.shares_terms:
-        raise ValueError("a model whose classes share their terms needs all rows in memory: certify it on a part of them")
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)

@@ -43,6 +43,8 @@ def test_rules_in_words_and_what_lifts_each():
         "score of good: never rises with a": {"monotonic_cst": {"bad": {0: 1, 2: 0}, "good": {1: "decreasing"}}},
         "score of good: never rises with b": {"monotonic_cst": {"bad": {0: 1, 2: 0}, "good": {0: -1}}},
     }
+    alone = SparseQuadraticSVC(monotonic_cst={"bad": {0: 1}})
+    assert listed_shapes(alone, ["a"]) == {"score of bad: never falls with a": {"monotonic_cst": None}}
     limits = SparseQuadraticSVC(monotonic_cst=[0, -1], coef_bounds={"a*b": (0.0, None), 3: (-1.0, np.inf), "b": (-1, 1)})
     assert listed_shapes(limits, ["a", "b"], ["a^2", "a*b", "b^2", "a", "b"]) == {
         "never rises with b": {"monotonic_cst": {0: 0}},

@@ -104,7 +104,7 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
 def views_along(
     subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool
 ) -> tuple[tuple[View, ...], float | None]:
-    """The best surface found for every number of terms (the model's own at its k), and what the path reached there, if anything.
+    """The best surface found for every number of terms (the model's own at its k), and what the path reached there.
 
     Parameters
     ----------

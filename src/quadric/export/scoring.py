@@ -73,6 +73,8 @@ class ScoringModel:
         Name of the target column.
     points : PointsLine or None
         From scores to points, where there is a scale.
+    rules : tuple of str
+        Rules on slopes, with their proofs.
     """
 
     inputs: tuple[InputColumn, ...]
@@ -84,6 +86,7 @@ class ScoringModel:
     samples: tuple[Sample, ...]
     target: str | None = None
     points: PointsLine | None = None
+    rules: tuple[str, ...] = ()
 
     @property
     def is_binary(self) -> bool:
@@ -166,6 +169,7 @@ def scoring_model(
         samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
         target=saved.target,
         points=points_line(saved, view, points),
+        rules=tuple(view.proof_lines(names)),
     )
 
 

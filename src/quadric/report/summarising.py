@@ -30,6 +30,7 @@ from quadric.geometry.terms import term_count
 from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
 from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
+from quadric.report.samples import side_by_side
 from quadric.report.slices import slices
 from quadric.report.subject import Subject
 from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, surface_summary, views_along
@@ -119,6 +120,7 @@ def summarise(
     figures: RecordedFigures | None = None,
     findings: Sequence[str] = (),
     prices: RulePrices | None = None,
+    samples: Mapping[str, tuple[Table, np.ndarray]] = {},
 ) -> ReportSummary:
     """Compute everything that a report shows.
 
@@ -168,6 +170,8 @@ def summarise(
         What a look at the table brought up, one sentence each.
     prices : RulePrices, optional
         What the rules of the model cost, from :func:`quadric.rule_prices`.
+    samples : mapping of names to pairs (X, y)
+        Other samples, which stand beside these rows.
 
     Returns
     -------
@@ -223,6 +227,7 @@ def summarise(
         path_objective=path_objective,
         cross_validation=curve,
         measures=measures(subject, tested, scores, figures),
+        samples=side_by_side(subject, tested, scores, samples, figures) if samples else None,
         confusion=confusion(subject, tested, scores),
         performance=performance(subject, tested, scores) if subject.is_binary else None,
         slices=pictures,

@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric import distributed as distributed
     from quadric import explain as explain
     from quadric import export as export
+    from quadric import plot as plot
     from quadric import report as report
     from quadric import tables as tables
     from quadric import workflow as workflow
@@ -57,5 +58,5 @@ _HOMES = {
     "table_classifier": "TableClassifier",
     "workflow.prices": "rule_prices",
 }
-_ROOMS = "baselines credit datasets distributed explain export report tables workflow"
+_ROOMS = "baselines credit datasets distributed explain export plot report tables workflow"
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

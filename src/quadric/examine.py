@@ -28,7 +28,7 @@ from quadric.estimators.validation import (
     one_of,
     validate_samples,
 )
-from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.fitted import FittedModel, Model, as_judged, fitted_model
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_weights, refuse_masked
@@ -150,7 +150,7 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     Parameters
     ----------
     model : fitted model
-        With a loss that fits by passes.
+        With a loss that fits by passes, and terms of its own for each class.
     source : SampleSource
         Rows in fitted units; classes as the model has them.
     class_totals : array of shape (n_classes,)
@@ -162,8 +162,6 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
         One per surface.
     """
     view = fitted_model(model)
-    if view.shares_terms:
-        raise ValueError("a model whose classes share their terms needs all rows in memory: certify it on a part of them")
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
@@ -289,13 +287,6 @@ class Judged:
             return None
         spare = np.setdiff1d(np.arange(problem.n_terms), inside)[: problem.k - len(inside)]
         return np.sort(np.concatenate([inside, spare]))
-
-
-def as_judged(model: Any, X: Any, y: Any) -> tuple[FittedModel, Any, Any]:
-    """A model taken apart, and rows and labels as it takes them; a TableClassifier has a raw table and labels of its own."""
-    if hasattr(model, "_as_judged"):
-        model, X, y = model._as_judged(X, y)
-    return fitted_model(model), X, y
 
 
 def judged_surfaces(

@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from quadric.estimators.validation import TRUE_OR_FALSE, check_values, number_from
-from quadric.examine import Judged, as_judged, check_limits, judged_surfaces
-from quadric.fitted import FittedModel, Model
+from quadric.examine import Judged, check_limits, judged_surfaces
+from quadric.fitted import FittedModel, Model, as_judged
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.writing import printable
 from quadric.search.ties import TiedSupports, near_ties, proved_ties

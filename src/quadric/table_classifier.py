@@ -151,8 +151,8 @@ class TableClassifier(Classifier, BaseEstimator):
         return self
 
     def _fit(self, table: Table, y: Any) -> None:
-        options, labels, target = self._options(), column_or_1d(y, warn=True), _target_name(y, table)
-        rows = _labelled(table, target, labels)
+        options, labels = self._options(), column_or_1d(y, warn=True)
+        rows, target = labelled_table(table, y)
         trained = train(rows, target, options)
         drawing = Drawing.of(target, options)
         samples = {DEVELOPMENT: rows} if drawing is None else {n: rows[own] for n, own in drawing.split(rows).items()}
@@ -372,6 +372,22 @@ class TableClassifier(Classifier, BaseEstimator):
         tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.allow_nan = self.get_params()["missing"] != "refuse"
         return tags
+
+
+def labelled_table(table: Table, y: Any) -> tuple[Table, str]:
+    """A table with its labels as a column, and the name of that: the one of y, where that is free.
+
+    Parameters
+    ----------
+    table : Table
+    y : array-like of shape (m,)
+
+    Returns
+    -------
+    Table, str
+    """
+    target = _target_name(y, table)
+    return _labelled(table, target, column_or_1d(y, warn=True)), target
 
 
 def _labelled(table: Table, target: str, labels: np.ndarray) -> Table:

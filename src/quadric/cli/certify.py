@@ -84,9 +84,12 @@ def certify(
         say_json({"rows": judged.n_rows, "same_file": same, "certificates": facts})
         return
     no_bound = NO_BOUND if judged.is_proved else NOT_IN_MEMORY
-    for name, certificate, constant in zip(subjects, certificates, judged.is_constant, strict=True):
+    said = list(zip([f"surface of {name}" for name in subjects], certificates, judged.is_constant, strict=True))
+    if loaded.view.shares_terms:
+        said = [("all classes together", certificates[0], all(judged.is_constant))]
+    for subject, certificate, constant in said:
         words = certificate_words(certificate, constant, no_bound, is_ruled=loaded.view.is_ruled)
-        say(paragraph(f"surface of {name}", f"{certificate.n_terms} terms of {certificate.k} allowed; {words}"))
+        say(paragraph(subject, f"{certificate.n_terms} terms of {certificate.k} allowed; {words}"))
     if same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
 

@@ -16,7 +16,7 @@ from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators import ScaleWarning
 from quadric.estimators.base import RandomState, SparseSurfaceClassifier, drawn_seed
 from quadric.estimators.validation import N_JOBS, check_values, integer_from
-from quadric.fitted import Model, fitted_model
+from quadric.fitted import Model, as_judged
 from quadric.labels import positions_in, refuse_masked
 from quadric.progress import counted
 from quadric.resources import processes_of
@@ -93,7 +93,7 @@ def stability(
     TermStability
     """
     check_values({"n_boot": n_boot, "n_jobs": n_jobs}, {"n_boot": integer_from(1, MOST_BOOTSTRAPS), "n_jobs": N_JOBS})
-    view = fitted_model(model)
+    view, X, y = as_judged(model, X, y)
     if view.is_surface:
         raise TypeError("stability refits a model: give a fitted estimator or a Pipeline, not a QuadraticSurface")
     refuse_masked(y=y)

@@ -8,7 +8,7 @@ a missing-value flag), between two limits, followed by an affine map that is the
 in which the surfaces are written.
 """
 
-from quadric.fitted.model import FittedModel, Model, ScoreColumns, fitted_model
+from quadric.fitted.model import FittedModel, Model, ScoreColumns, as_judged, fitted_model
 from quadric.fitted.steps import Variable, check_fitted
 
-__all__ = ["FittedModel", "Model", "ScoreColumns", "Variable", "check_fitted", "fitted_model"]
+__all__ = ["FittedModel", "Model", "ScoreColumns", "Variable", "as_judged", "check_fitted", "fitted_model"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from quadric.certificate import Certificate
+from quadric.certificate import Certificate, SlopeProof
 from quadric.errors import quoted
 from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
@@ -23,14 +24,17 @@ from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.estimators.feature_rules import by_number, rules_of
+from quadric.estimators.shape_rules import shape_demands
 from quadric.estimators.validation import SHARED
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count
+from quadric.geometry.writing import shown
 from quadric.labels import class_texts, positions_in, refuse_masked
-from quadric.samples.target import codes_of_scores
+from quadric.samples.target import codes_of_scores, surfaces_of
 from quadric.samples.units import Units
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder
@@ -320,6 +324,58 @@ class FittedModel(Columns):
         """Whether rules on terms and features together leave only some supports."""
         return any(value is not None for value in rules_of(self.classifier).values())
 
+    @cached_property
+    def shapes(self) -> dict[int, ShapeRules]:
+        """Rules on slopes and coefficients that the model was fitted under, by the position of their surface."""
+        names, box = getattr(self.classifier, "feature_names_in_", None), getattr(self.classifier, "box_", None)
+        if box is None:
+            return {}
+        limits = self.limits(int(self.question("k")))
+        demands = shape_demands(self.classifier, names, self.n_features, self.classes, limits)
+        if demands is None:
+            return {}
+        numbers = surfaces_of(len(self.classes))
+        own = {numbers.index(number): (demands.slopes.get(number, ()), demands.bounds.get(number, ())) for number in numbers}
+        return {place: ShapeRules(*rules, box) for place, rules in own.items() if any(rules)}
+
+    def slope_proofs(self, names: Sequence[str] | None = None) -> list[tuple[SlopeProof, ...]]:
+        """What is true of each surface for each rule on a slope, in reported units.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            What the features are called.
+        """
+        names = self.names if names is None else names
+        return [SlopeProof.all_of(each, self.shapes.get(i), names, self.units) for i, each in enumerate(self.surfaces)]
+
+    def broken_shape(self) -> str | None:
+        """The first rule on a slope or coefficient that the coefficients break, in words; None where they keep all of them."""
+        for proof in chain.from_iterable(self.slope_proofs()):
+            if not proof.proved:
+                return f"the score {'falls' if proof.sign > 0 else 'rises'} with {proof.feature}"
+        for place, shape in self.shapes.items():
+            z = self.surfaces[place].coordinates()
+            for bound in shape.bounds:
+                if not bound.low <= z[bound.term] <= bound.high:
+                    return f"the coefficient of {self.term_names[bound.term]} is beyond its limits"
+        return None
+
+    def proof_lines(self, class_names: Sequence[str]) -> list[str]:
+        """The rules on slopes with their proofs as sentences, each with the values that it speaks of.
+
+        Parameters
+        ----------
+        class_names : sequence of str
+        """
+        subjects, lines = class_names if len(self.surfaces) > 1 else ("",), list[str]()
+        for name, proofs in zip(subjects, self.slope_proofs([*map(shown, self.names)]), strict=True):
+            for proof in proofs:
+                ends = "; ".join(f"{own} from {low:.6g} to {high:.6g}" for own, (low, high) in proof.box.items())
+                beyond = ", and values beyond count as these" if proof.is_capped else ""
+                lines.append(f"{f'score of {shown(name)}, ' if name else ''}{proof.words()} ({ends}{beyond})")
+        return lines
+
     def keeps_rules(self, surface: QuadraticSurface) -> bool:
         """Whether some support that the model may have holds all terms of a surface.
 
@@ -540,8 +596,9 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     Parameters
     ----------
     model : fitted estimator with surfaces, CalibratedModel, Pipeline ending in either, QuadraticSurface or FittedModel
-        The other steps of a Pipeline (nested ones too) may be StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler,
-        SimpleImputer, OneHotEncoder, OrdinalEncoder, TableEncoder, and ColumnTransformer of these.
+        Or TableClassifier, whose classes are then texts. The other steps of a Pipeline (nested ones too) may be StandardScaler,
+        RobustScaler, MinMaxScaler, MaxAbsScaler, SimpleImputer, OneHotEncoder, OrdinalEncoder, TableEncoder, and
+        ColumnTransformer of these.
 
     Returns
     -------
@@ -549,6 +606,8 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
     """
     if isinstance(model, FittedModel):
         return model
+    if hasattr(model, "trained_"):  # a TableClassifier
+        model = model.trained_.model
     steps, calibrated, classifier = _unwrapped(model)
     calibrators = tuple(getattr(calibrated or classifier, "calibrators_", ()))  # some losses give probabilities themselves
     first = steps[0][1] if steps else classifier
@@ -577,6 +636,13 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
         surfaces=[classifier] if is_surface else list(classifier.surfaces_),
         classes=SIDES if is_surface else np.asarray(classifier.classes_),
     )
+
+
+def as_judged(model: Any, X: Any, y: Any) -> tuple[FittedModel, Any, Any]:
+    """A model taken apart, and rows and labels as it takes them; a TableClassifier has a raw table and labels of its own."""
+    if hasattr(model, "_as_judged"):
+        model, X, y = model._as_judged(X, y)
+    return fitted_model(model), X, y
 
 
 def _unwrapped(model: Any) -> tuple[tuple[tuple[str, Any], ...], CalibratedModel | None, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -35,12 +35,21 @@ def effect_charts(name: str, effects: Effects) -> tuple[Figure, ...]:
         What the identifiers of the pictures begin with.
     effects : Effects
     """
-    bands = [band for column in effects.columns for band in (column.curve, column.at_levels)]
-    heights = [0.0, *(end for band in bands for end in _extremes(band))]
+    scale = effect_scale(effects.columns)
+    return tuple(effect_chart(f"{name}-{i}", column, scale) for i, column in enumerate(effects.columns))
+
+
+def effect_scale(columns: Sequence[ColumnEffect]) -> tuple[float, float]:
+    """A range with room for the effects of several columns, and for zero.
+
+    Parameters
+    ----------
+    columns : sequence of ColumnEffect
+    """
+    heights = [0.0, *(end for column in columns for band in (column.curve, column.at_levels) for end in _extremes(band))]
     low, high = min(heights), max(heights)
     room = 0.05 * (high - low) or 1.0
-    scale = (low - room, high + room)
-    return tuple(effect_chart(f"{name}-{i}", column, scale) for i, column in enumerate(effects.columns))
+    return low - room, high + room
 
 
 def _extremes(band: Band) -> list[float]:

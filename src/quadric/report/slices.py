@@ -45,7 +45,7 @@ def slices(subject: Subject, surface: SurfaceSummary, seed: int) -> tuple[Parts,
     rows = np.sort(rng.permutation(len(subject.V))[:MOST_POINTS])
     jitter = rng.uniform(-0.5, 0.5, size=(len(rows), 2))
     inputs = subject.tabular.inputs(subject.table)
-    typical = {name: _typical(inputs[name]) for name in inputs}
+    typical = {name: typical_value(inputs[name]) for name in inputs}
     return tuple(_slice(subject, surface, pair, typical, rows, jitter) for pair in _pairs(subject, surface))
 
 
@@ -109,7 +109,14 @@ def _room(subject: Subject, feature: int) -> float:
     return 0.5 * float(np.diff(values).min()) if 1 < len(values) <= FEW_VALUES else 0.0
 
 
-def _typical(values: np.ndarray) -> Any:
+def typical_value(values: np.ndarray) -> Any:
+    """The median of numbers or dates, the most frequent text; missing values do not count.
+
+    Parameters
+    ----------
+    values : array of shape (m,)
+        A column of a Table.
+    """
     if values.dtype.kind == "M":
         dates = np.sort(values[~np.isnat(values)])
         return dates[len(dates) // 2].tolist()

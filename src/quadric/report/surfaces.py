@@ -44,10 +44,14 @@ def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Ce
     """A surface as the slider shows it; ``code`` is its position among several."""
     model = subject.fitted.with_surfaces([surface]) if subject.is_binary else subject.fitted.model
     centred, expanded = (equation(model, form=form).split("\n")[code] for form in ("centred", "expanded"))
+    return View(k, coefficients(surface), surface.c, centred, expanded, certificate)
+
+
+def coefficients(surface: QuadraticSurface) -> tuple[Coefficient, ...]:
+    """The terms of a surface, the largest weights first."""
     z = surface.coordinates()
     found = [_coefficient(int(term), surface.n_features, z[term]) for term in np.flatnonzero(z)]
-    ordered = tuple(sorted(found, key=lambda coefficient: -abs(coefficient.weight)))
-    return View(k, ordered, surface.c, centred, expanded, certificate)
+    return tuple(sorted(found, key=lambda coefficient: -abs(coefficient.weight)))
 
 
 def _coefficient(term: int, n_features: int, value: float) -> Coefficient:

@@ -105,8 +105,9 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
     dict
     """
     data, model, chosen = trained.data, trained.classifier, _chosen(trained)
-    counts = ", ".join(str(certificate.n_terms) for certificate in model.certificates_)
-    terms = f"{counts} of {trained.n_candidates} terms, loss {model.loss}, C = {model.C:g}"
+    shared = ", the same for all classes" * trained.view.shares_terms
+    counts = ", ".join(str(certificate.n_terms) for _, certificate, _ in _certificates(trained))
+    terms = f"{counts} of {trained.n_candidates} terms{shared}, loss {model.loss}, C = {model.C:g}"
     n_missing, columns = sum(data.missing.values()), f"{len(data.missing)} column{'s' * (len(data.missing) > 1)}"
     treated = f"{data.n_dropped} rows dropped" if trained.options.missing == "drop" else "imputed"
     return {
@@ -179,12 +180,11 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
     -------
     dict
     """
-    data, certificates, found = trained.data, trained.classifier.certificates_, trained.cross_validation
-    subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
-    words = (
-        certificate_words(*one, NO_BOUND, is_ruled=trained.view.is_ruled)
-        for one in zip(certificates, trained.is_constant, strict=True)
-    )
+    found, is_ruled = trained.cross_validation, trained.view.is_ruled
+    proofs = {
+        f"certificate{name and f', {name}'}": certificate_words(certificate, is_constant, NO_BOUND, is_ruled=is_ruled)
+        for name, certificate, is_constant in _certificates(trained)
+    }
     return {
         "classes": _classes(trained),
         "base rate": base_rates(trained),
@@ -196,12 +196,23 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
         "chosen": _chosen(trained),
         "rules": rule_words(trained.options),
         "runner-up": _runner_up(trained),
-        **dict(zip(subjects, words, strict=True)),
+        **proofs,
         "left out": _excluded(trained),
         "missing values": _missing(trained),
         "read in passes": _passes(trained),
         "probabilities": trained.options.calibrate and f"{trained.model.method_}, fitted on out-of-fold scores",
     }
+
+
+def _certificates(trained: Trained) -> list[tuple[str, Certificate, bool]]:
+    """Each certificate with the name of its class, which two classes do not need, and whether the scores are constant.
+
+    Where all classes share their terms there is one.
+    """
+    names, certificates = trained.data.class_names, trained.classifier.certificates_
+    if trained.view.shares_terms:
+        return [("all classes", certificates[0], all(trained.is_constant))]
+    return list(zip(names if len(certificates) > 1 else [""], certificates, trained.is_constant, strict=True))
 
 
 def _proofs(trained: Trained, stopped: bool) -> dict[str, str]:
@@ -298,8 +309,8 @@ def _spread(figure: Figure, factor: int, digits: int) -> str:
 
 def _terms(trained: Trained) -> str:
     data, model = trained.data, trained.classifier
-    counts = [str(certificate.n_terms) for certificate in model.certificates_]
-    used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1)
+    counts = [str(certificate.n_terms) for _, certificate, _ in _certificates(trained)]
+    used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1) + " (for all classes)" * trained.view.shares_terms
     origin = f"{len(data.encoder.inputs_)} columns, {data.X.shape[1]} features, {data.n_rows} rows"
     return (
         f"{used} of {trained.n_candidates} ({origin}); k = {model.k}, C = {model.C:g}, loss {model.loss}, method {model.method}"

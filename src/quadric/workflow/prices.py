@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.constraints import AUTO
-from quadric.examine import as_judged
-from quadric.fitted import Model
+from quadric.fitted import Model, as_judged
 from quadric.labels import positions_in
 from quadric.progress import advance, part
 from quadric.tables import TableEncoder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -24,6 +24,7 @@ from quadric.tables.targets import MissingLabelsError, class_position
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
 from quadric.workflow.drawing import DEVELOPMENT, Drawing
+from quadric.workflow.options import TrainingOptions
 
 # Parameters of ``read_table`` that a model file records, and their names there
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
@@ -318,6 +319,16 @@ class TableModel:
         used, places = np.unique(places, return_inverse=True)
         known = (labels[place] for place in used)
         return np.array([-1 if label is None else self.code_of(label) for label in known], dtype=np.intp)[places]
+
+    @property
+    def training_options(self) -> TrainingOptions | None:
+        """What the model was fitted with, as its file records it; None: it does not."""
+        known = {each.name for each in fields(TrainingOptions)}
+        own = {name: value for name, value in self._options.items() if name in known}
+        for name, value in own.items():
+            if isinstance(value, list):
+                own[name] = tuple(tuple(each) if isinstance(each, list) else each for each in value)
+        return TrainingOptions(**own) if own else None
 
     @property
     def _options(self) -> dict[str, Any]:

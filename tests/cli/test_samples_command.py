@@ -38,7 +38,7 @@ def test_the_samples_stand_side_by_side(run, files):
     assert values[0] == found["cross_validation"]["auc"]["mean"]
     assert found["rows"] == 137
     text = " ".join(result.out.split())
-    assert "moved most in test (PSI): nothing more than by chance" in text
+    assert "(PSI): nothing more than by chance" in text
     assert re.search(r"moved most in new.csv \(PSI\): columns age 0\.\d{3}", text)
     assert "opened" not in found["features"]
     plain = run("fit", files / "data.csv", *FIT, "--output", files / "o.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -364,8 +364,8 @@ class RecordedFigures:
         Of the model's own labels, with its standard error; 0.0 of one fold, which has none.
     auc, log_loss : float or None
         None where the file has none: of more than two classes, or of an older fit.
-    estimates : mapping of str to Estimate
-        The same by their names in validation tables, with intervals; of an older fit, without.
+    with_intervals : mapping of str to Estimate
+        The same by their names in validation tables; empty of an older fit.
     """
 
     folds: int
@@ -373,7 +373,7 @@ class RecordedFigures:
     error: float
     auc: float | None
     log_loss: float | None
-    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    with_intervals: Mapping[str, Estimate] = field(default_factory=dict)
 
     @staticmethod
     def of(history: Any) -> RecordedFigures | None:
@@ -398,9 +398,12 @@ class RecordedFigures:
             return None
         means = [own.get("mean") if isinstance(own := record.get(name), Mapping) else None for name in ("auc", "log_loss")]
         auc, log_loss = map(_number, means)
-        found = RecordedFigures(int(folds), accuracy, error, auc, log_loss)
-        plain = {ESTIMATED[name]: Estimate(value) for name, value in found.measures.items()}
-        return replace(found, estimates=plain | _estimates(history.get("samples")))
+        return RecordedFigures(int(folds), accuracy, error, auc, log_loss, _estimates(history.get("samples")))
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """By their names in validation tables, with intervals where the file has any."""
+        return {ESTIMATED[name]: Estimate(value) for name, value in self.measures.items()} | dict(self.with_intervals)
 
     @property
     def measures(self) -> dict[str, float]:

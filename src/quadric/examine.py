@@ -336,10 +336,8 @@ def _shaped(view: FittedModel, limits: SupportLimits, X: FloatArray) -> SupportL
 
 
 def _slopes(view: FittedModel, surface: QuadraticSurface, shape: ShapeRules | None) -> tuple[SlopeProof, ...]:
-    """What is true of a surface for each rule on a slope, in the units of the classifier's features."""
-    if shape is None:
-        return ()
-    return SlopeProof.all_of(surface, shape, view.classifier._feature_names(), view.classifier._units)
+    """What is true of a surface for each rule on a slope, in reported units."""
+    return SlopeProof.all_of(surface, shape, view.names, view.units)
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from math import isclose
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from quadric.report.values import ReportSummary
 from quadric.tables import Table, TableEncoder
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.prices import RulePrices
-from quadric.workflow.rule_words import listed_rules
+from quadric.workflow.rule_words import listed_rules, listed_shapes
 from quadric.workflow.scoring import RecordedFigures, TableModel
 from quadric.workflow.training import check_folds
 
@@ -237,11 +238,19 @@ def summarise(
         **_making(subject, origin, settings, seconds, own[0].objective),
         findings=tuple(findings),
         is_ruled=subject.fitted.is_ruled,
-        rules=tuple(listed_rules(subject.fitted.classifier)),
+        rules=_rules(subject),
         prices=() if prices is None else tuple(prices.table()),
     )
     summary: ReportSummary = _plain(values)
     return summary
+
+
+def _rules(subject: Subject) -> tuple[str, ...]:
+    fitted = subject.fitted
+    own = SimpleNamespace(**fitted.shape_parameters)
+    shapes = listed_shapes(own, fitted.names, fitted.term_names, subject.class_names)
+    limits = [words for words, change in shapes.items() if "coef_bounds" in change]
+    return (*listed_rules(fitted.classifier), *limits, *fitted.proof_lines(subject.class_names))
 
 
 def _plain(value: Any) -> Any:

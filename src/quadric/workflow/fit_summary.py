@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from quadric.certificate import Certificate
 from quadric.export import equation
+from quadric.fitted import FittedModel
 from quadric.samples.recoding import FEWEST_ROWS
 from quadric.workflow.cv_summary import Figure, grids_of
 from quadric.workflow.options import AUTO
@@ -51,7 +53,23 @@ def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str
     parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
     if certificate.swap_optimal and certificate.status != "optimal":
         parts.append(f"no {'admissible ' * is_ruled}exchange of one term helps")
-    return "; ".join([*parts, _proof_words(certificate, no_bound, is_ruled)])
+    slopes = [proof.words() for proof in certificate.monotone]
+    return "; ".join([*parts, _proof_words(certificate, no_bound, is_ruled), *slopes])
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """A certificate as plain values, for JSON.
+
+    Parameters
+    ----------
+    certificate : Certificate
+
+    Returns
+    -------
+    dict
+    """
+    slopes = [asdict(proof) | {"proved": proof.proved} for proof in certificate.monotone]
+    return asdict(replace(certificate, monotone=())) | {"monotone": slopes}
 
 
 def _proof_words(certificate: Certificate, no_bound: str, is_ruled: bool) -> str:
@@ -113,6 +131,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
     return {
         "certificate": CONSTANT if any(trained.is_constant) else None,
         **(_proofs(trained, stopped) if model.method == "exact" else {}),
+        **slope_facts(trained.view, data.class_names),
         "how good": _goodness(trained),
         "beside it": _beside(trained),
         "chosen": "; ".join(text for text in (terms, rule_words(trained.options), chosen) if text),
@@ -224,6 +243,23 @@ def _proofs(trained: Trained, stopped: bool) -> dict[str, str]:
     if len(set(words)) == 1:
         return {"proof": words[0]}
     return {f"proof, {name}": each for name, each in zip(trained.data.class_names, words, strict=True)}
+
+
+def slope_facts(view: FittedModel, class_names: Sequence[str]) -> dict[str, str]:
+    """What is proved of slopes, by subject: once for two classes.
+
+    Parameters
+    ----------
+    view : FittedModel
+    class_names : sequence of str
+
+    Returns
+    -------
+    dict
+    """
+    subjects = ["slopes"] if len(view.surfaces) == 1 else [f"slopes, {name}" for name in class_names]
+    pairs = zip(subjects, view.slope_proofs(), strict=True)
+    return {subject: "; ".join(proof.words() for proof in proofs) for subject, proofs in pairs if proofs}
 
 
 def _goodness(trained: Trained) -> str:
@@ -435,7 +471,7 @@ def plain_facts(trained: Trained) -> dict[str, Any]:
         "cutoff": trained.cutoff,
         "cross_validation": found,
         "samples": trained.samples and trained.samples.recorded(),
-        "certificates": [asdict(certificate) for certificate in model.certificates_],
+        "certificates": [certificate_facts(certificate) for certificate in model.certificates_],
         "excluded": data.limits.counts | {"terms": len(data.limits.left_out)},
         "missing": data.missing,
         "check": data.check.recorded(),

@@ -155,9 +155,9 @@ class TableClassifier(Classifier, BaseEstimator):
         rows, target = labelled_table(table, y)
         trained = train(rows, target, options)
         drawing = Drawing.of(target, options)
-        rows = rows if drawing is None else rows[drawing.split(rows)[DEVELOPMENT]]
+        samples = {DEVELOPMENT: rows} if drawing is None else {n: rows[own] for n, own in drawing.split(rows).items()}
         by_name = dict(zip(label_texts(target, labels).tolist(), labels.tolist(), strict=True))
-        self._rows = rows
+        self._rows, self._set_aside = samples.pop(DEVELOPMENT), samples
         self._model_labels = np.array([by_name[name] for name in trained.data.class_names], dtype=labels.dtype)
         self._order = np.argsort(self._model_labels, kind="stable")
         self.classes_ = self._model_labels[self._order]
@@ -313,6 +313,7 @@ class TableClassifier(Classifier, BaseEstimator):
             seed=own.seed,
             figures=RecordedFigures.of(self.model_.metadata["training"]),  # of these rows, whatever file they are from
             findings=self._tabular.findings,
+            samples={name: self._tabular.labelled(rows) for name, rows in self._set_aside.items()},
             **options,
         )
         write_atomically(path, render(summary))

@@ -32,6 +32,7 @@ from quadric.geometry.terms import term_count
 from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
 from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
+from quadric.report.samples import side_by_side
 from quadric.report.slices import slices
 from quadric.report.subject import Subject
 from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, surface_summary, views_along
@@ -125,6 +126,7 @@ def summarise(
     figures: RecordedFigures | None = None,
     findings: Sequence[str] = (),
     prices: RulePrices | None = None,
+    samples: Mapping[str, tuple[Table, np.ndarray]] = {},
     card: Card | None = None,
     costs: tuple[float, float] | None = None,
 ) -> ReportSummary:
@@ -176,6 +178,8 @@ def summarise(
         What a look at the table brought up, one sentence each.
     prices : RulePrices, optional
         What the rules of the model cost, from :func:`quadric.rule_prices`.
+    samples : mapping of names to pairs (X, y)
+        Other samples, which stand beside these rows.
     card : Card, optional
         Points of a scorecard, for a model of two classes.
     costs : pair of float, optional
@@ -235,6 +239,7 @@ def summarise(
         path_objective=path_objective,
         cross_validation=curve,
         measures=measures(subject, tested, scores, figures),
+        samples=side_by_side(subject, tested, scores, samples, figures) if samples else None,
         confusion=confusion(subject, tested, scores),
         performance=performance(subject, tested, scores) if subject.is_binary else None,
         slices=pictures,

@@ -143,7 +143,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
 
 
 # What a fit prints of its samples, and how many columns and terms that moved
-SHOWN = ("samples", "event rate", "accuracy", "AUC", "KS", "log loss", "PSI")
+SHOWN = ("samples", "event rate", "accuracy", "AUC", "log loss", "PSI")
 MOST_DRIFTS = 3
 
 
@@ -182,9 +182,11 @@ def sample_facts(trained: Trained) -> dict[str, str | None]:
     table = trained.samples.table
     for name in table.samples[1:]:
         kinds = {"columns": table.columns.get(name, ()), "terms": table.terms.get(name, ())}
-        moved = {kind: sorted(drifts, key=lambda each: -each.psi)[:MOST_DRIFTS] for kind, drifts in kinds.items() if drifts}
-        lists = (f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in most)}" for kind, most in moved.items())
-        words[f"moved most in {name} (PSI)"] = "; ".join(lists)
+        lists = []
+        for kind, drifts in kinds.items():
+            moved = sorted((each for each in drifts if each.psi > each.psi_by_chance), key=lambda each: -each.psi)[:MOST_DRIFTS]
+            lists += [f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in moved)}"] * bool(moved)
+        words[f"moved most in {name} (PSI)"] = "; ".join(lists) or "nothing more than by chance"
     return words
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from quadric.credit.intervals import Estimate
 from quadric.errors import refuse_unknown, unknown_names
 from quadric.estimators.base import first_overflow
 from quadric.estimators.cutoffs import CutoffRule, read_cutoff
@@ -382,6 +383,8 @@ class RecordedFigures:
         Of the model's own labels, with its standard error; 0.0 of one fold, which has none.
     auc, log_loss : float or None
         None where the file has none: of more than two classes, or of an older fit.
+    with_intervals : mapping of str to Estimate
+        The same by their names in validation tables; empty of an older fit.
     """
 
     folds: int
@@ -389,6 +392,7 @@ class RecordedFigures:
     error: float
     auc: float | None
     log_loss: float | None
+    with_intervals: Mapping[str, Estimate] = field(default_factory=dict)
 
     @staticmethod
     def of(history: Any) -> RecordedFigures | None:
@@ -412,7 +416,13 @@ class RecordedFigures:
         if folds is None or accuracy is None or error is None or not (folds >= 1 and 0.0 <= accuracy <= 1.0 and error >= 0.0):
             return None
         means = [own.get("mean") if isinstance(own := record.get(name), Mapping) else None for name in ("auc", "log_loss")]
-        return RecordedFigures(int(folds), accuracy, error, *map(_number, means))
+        auc, log_loss = map(_number, means)
+        return RecordedFigures(int(folds), accuracy, error, auc, log_loss, _estimates(history.get("samples")))
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """By their names in validation tables, with intervals where the file has any."""
+        return {ESTIMATED[name]: Estimate(value) for name, value in self.measures.items()} | dict(self.with_intervals)
 
     @property
     def measures(self) -> dict[str, float]:
@@ -420,6 +430,24 @@ class RecordedFigures:
         gini = None if self.auc is None else 2.0 * self.auc - 1.0
         found = {"Accuracy": self.accuracy, "AUC": self.auc, "Log-loss": self.log_loss, "Gini": gini}
         return {name: value for name, value in found.items() if value is not None}
+
+
+# Names of measures in reports, and in validation tables
+ESTIMATED = {"Accuracy": "accuracy", "AUC": "AUC", "Log-loss": "log loss", "Gini": "Gini"}
+
+
+def _estimates(record: Any) -> dict[str, Estimate]:
+    """Of the development sample, from what ``ValidationTable.recorded`` wrote; nothing of what makes no sense."""
+    own = record if isinstance(record, Mapping) else {}
+    columns = [own.get(name) for name in ("measures", "values", "low", "high")]
+    if not all(isinstance(column, list) for column in columns):
+        return {}
+    found = {}
+    for measure, *cells in zip(*columns, strict=False):
+        numbers = [_number(cell[0]) if isinstance(cell, list) and cell else None for cell in cells]
+        if measure in ESTIMATED.values() and numbers[0] is not None:
+            found[measure] = Estimate(*(np.nan if number is None else number for number in numbers))
+    return found
 
 
 def _number(value: Any) -> float | None:

@@ -44,6 +44,7 @@ ROOMS = [
     "report",
     "plot",
     "table_classifier",
+    "studio",
     "__init__",
     "paper",
     "cli",

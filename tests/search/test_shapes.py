@@ -7,15 +7,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from helpers import convex_solver, make_problem, random_samples
+from helpers import LOSSES, convex_solver, make_problem, random_samples
 from quadric.geometry.box import Box, CoefficientBound, ShapeRules, SlopeRule, lowest_slope, slope_form
 from quadric.geometry.cuts import Cuts
 from quadric.losses.base import Found
 from quadric.losses.supports import Move
 from quadric.search.methods import SearchOptions, is_swap_optimal, search
 from quadric.search.shapes import Ruled
-
-LOSSES = ["least_squares"]
 
 
 def ruled_problem(loss, seed, k=3):
@@ -86,7 +84,7 @@ def test_lower_bounds_of_exchanges_hold_and_touch(loss):
         support = np.sort(rng.choice(problem.n_terms, problem.k, replace=False))
         fit = ruled.fit(support)
         moves = problem.rule.moves(support)
-        floors = explorer.floors(fit.solution, support, moves, ruled.pulls(fit))
+        floors = explorer.under(fit.solution, support, moves, ruled.pulls(fit)).least
         for (i, out), (j, into) in product(enumerate(moves.out), enumerate(moves.into)):
             other = Move((out,), (into,)).applied(support)
             value = ruled.fit(other).value

@@ -424,6 +424,9 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         self.classes_, fits = classes, [fit for group in groups for fit in group]
         self._set_surfaces([fit.surface for fit in fits])
         self._set_units(units)
+        boxes = [fit.shape.box for fit in fits if fit.shape is not None]
+        if boxes:
+            self.box_ = boxes[0]
         names = self._feature_names()
         self.certificates_ = [
             replace(fit.certificate, monotone=SlopeProof.all_of(fit.surface, fit.shape, names, units)) for fit in fits

@@ -200,6 +200,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Convex subproblems (z-steps) of each decomposition.
     clip_low_, clip_high_ : arrays of shape (n,)
         Limits of each feature; -inf and inf where it is not capped.
+    box_ : Box
+        Values that rows can take, in fitted units, of which the proofs of rules on slopes speak; where there are such rules.
     center_, scale_ : arrays of shape (n,)
         What ``standardize`` subtracts and divides by; zeros and ones without it.
     raw_surfaces_ : list of QuadraticSurface
@@ -434,9 +436,6 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
             return limits
         if len(self._groups(samples.surfaces)) < len(samples.surfaces):
             raise ParameterError(f'{RULED} need surfaces with terms of their own: use multiclass="{OVR}"', multiclass=OVR)
-        if loss_named(self.loss).keeps_rows:
-            able = next(name for name in LOSS_NAMES if not loss_named(name).keeps_rows)
-            raise ParameterError(f"{RULED} need loss={able!r}, got {self.loss!r}", loss=able)
         return replace(limits, shapes=demands.on(samples.X))
 
     def _search_options(

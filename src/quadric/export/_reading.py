@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from quadric.estimators.base import SparseSurfaceClassifier
 from quadric.estimators.calibration import METHODS, CalibratedModel, decided
 from quadric.estimators.constraints import LINEAR, QUADRATIC
 from quadric.estimators.cutoffs import read_cutoff
+from quadric.estimators.shape_rules import SHAPES
 from quadric.estimators.validation import OVR, SHARED, check_parameters
 from quadric.export._checks import ModelFileError, Node
 from quadric.export._probes import accepts
 from quadric.export._schema import (
     ADDED_LATER,
+    BOX,
     ESTIMATORS,
     FITTED,
     INFINITE,
@@ -39,6 +41,7 @@ from quadric.export._schema import (
 from quadric.export._steps import ARRAY_TYPES, read_parameter, read_parameters, read_step
 from quadric.export.scoring import Sample
 from quadric.fitted import FittedModel, fitted_model
+from quadric.geometry.box import Box
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count, term_index
 from quadric.labels import class_texts
@@ -131,7 +134,26 @@ def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
         with top["params"].usable():
             keeps = [view.keeps_rules(surface) for surface in view.surfaces]
         top["surfaces"].require(all(keeps), "break the rules on supports among the parameters")
+    _check_shapes(top, view)
     return view
+
+
+def _check_shapes(top: dict[str, Node], view: FittedModel) -> None:
+    """Rules on slopes and coefficients are proved again, from the coefficients; the certificates get the new proofs."""
+    own = view.classifier
+    is_shaped = any(getattr(own, name, None) is not None for name in SHAPES)
+    top["estimator"].require(
+        is_shaped == hasattr(own, "box_"), "has rules on slopes or coefficients without their box, or a box"
+    )
+    if is_shaped:  # what the caps allow must be in the box
+        ends = own._units(np.array([own._units.low, own._units.high]))
+        covered = (own.box_.low <= ends[0]) & (ends[1] <= own.box_.high)
+        top["estimator"].require((covered | ~np.isfinite(ends).all(axis=0)).all(), "has a box that is smaller than the caps")
+    with top["params"].usable():
+        broken, proofs = view.broken_shape(), view.slope_proofs()
+    top["surfaces"].require(broken is None, f"break the rules among the parameters: {broken}")
+    if hasattr(own, "certificates_"):
+        own.certificates_ = [replace(each, monotone=new) for each, new in zip(own.certificates_, proofs, strict=True)]
 
 
 def _classes(task: dict[str, Node]) -> tuple[tuple[str, ...], np.ndarray]:
@@ -168,6 +190,8 @@ def _classifier(top: dict[str, Node], n_features: int, labels: np.ndarray) -> An
         classifier.feature_names_in_ = np.array(names.texts(n_features), dtype=object)
     with top["surfaces"].usable():
         classifier._set_surfaces([_surface(item, n_features) for item in top["surfaces"].items(n_surfaces)])
+    if keys["box"].value is not None:
+        classifier.box_ = _box(keys["box"], n_features)
     if keys["status"].value is not None:
         classifier.status_ = [item.text() for item in keys["status"].items(n_surfaces)]
     if keys["n_iter"].value is not None:
@@ -195,6 +219,20 @@ def _units(keys: dict[str, Node], n_features: int) -> Units:
         item.require(is_range, "must be above clip_low")
     center, scale = (np.array([item.number() for item in columns[name]]) for name in UNITS[2:])
     return Units(low, high, center, scale)
+
+
+def _box(node: Node, n_features: int) -> Box:
+    keys, last = node.fields(BOX), n_features - 1
+    low, high = (np.array(keys[name].numbers(n_features)) for name in ("low", "high"))
+    keys["high"].require((low <= high).all(), "must not be below low")
+    two_valued = np.zeros(n_features, dtype=bool)
+    two_valued[[item.integer(0, last) for item in keys["two_valued"].items(at_most=n_features)]] = True
+    groups = [[item.integer(0, last) for item in group.items()] for group in keys["levels"].items(at_most=n_features)]
+    keys["levels"].require(len(set(chain(*groups))) == sum(map(len, groups)), "must not share features")
+    keys["levels"].require(two_valued[list(chain(*groups))].all(), "must be features of two values")
+    flags = {flag.integer(0, last): own.integer(0, last) for flag, own in (pair.items(2) for pair in keys["flags"].items())}
+    fills = {own.integer(0, last): fill.number() for own, fill in (pair.items(2) for pair in keys["fills"].items())}
+    return Box(low, high, two_valued, tuple(np.array(group, dtype=np.intp) for group in groups), flags, fills)
 
 
 def _surface(node: Node, n_features: int) -> QuadraticSurface:

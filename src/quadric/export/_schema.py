@@ -37,9 +37,11 @@ ESTIMATORS: dict[str, Any] = {
         QuadraticSVC,
     )
 }
+# Of a Box: limits of the features, and which of them are not free.
+BOX = ("low", "high", "two_valued", "levels", "flags", "fills")
 UNITS = ("clip_low", "clip_high", "center", "scale")
 # What a file keeps of a fit beside the surfaces and certificates: attributes, without the underscore at their end.
-FITTED = ("status", "n_iter", *UNITS, "best_terms", "best_loss", "best_k", "best_C")
+FITTED = ("status", "n_iter", *UNITS, "best_terms", "best_loss", "best_k", "best_C", "box")
 # Keys of a file beside its ``digest``.
 MEMBERS = (
     "schema",
@@ -64,7 +66,7 @@ ADDED_LATER: dict[str, Any] = {
     **{"gap_limit": 0.0, "terms": QUADRATIC, "best_terms": QUADRATIC, "multiclass": OVR},  # of classifiers
     "n_surfaces": 1,  # of certificates
     **dict.fromkeys(("interaction_cst", "hierarchy", "feature_cost", "feature_groups", "max_features", "max_cost")),
-    **dict.fromkeys(("monotonic_cst", "coef_bounds")),
+    **dict.fromkeys(("monotonic_cst", "coef_bounds", "box")),
 }
 # Stands for infinity in certificates; where a column is not capped, null does.
 INFINITE = "inf"

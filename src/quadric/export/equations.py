@@ -211,7 +211,7 @@ def heading(model: ScoringModel) -> list[str]:
         lines.append(f"Classes: {names[0]}, {names[1]}; a high score means {names[1]}.")
     else:
         lines.append("Classes: " + ", ".join(f"{i} {name}" for i, name in enumerate(names, start=1)))
-    return lines
+    return [*lines, *(f"Rule, {rule}" for rule in model.rules)]
 
 
 def sample_lines(model: ScoringModel) -> list[str]:

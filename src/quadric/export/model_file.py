@@ -10,7 +10,8 @@ Schema 4, top keys:
 - ``features``: ``count`` and ``names`` of what the classifier takes
 - ``surfaces``: ``terms`` [i, j, W_ij] with i <= j, [i, null, b_i] for linear ones, and ``c``; in the units of the classifier
 - ``estimator``: its ``class``, the name of its ``step``, and what else it knows of its fit, such as ``center`` and ``scale``
-  of its columns, ``clip_low`` and ``clip_high`` (null where a column is not capped); ``params``: its parameters
+  of its columns, ``clip_low`` and ``clip_high`` (null where a column is not capped), and the ``box`` of values that rules on
+  slopes speak of, in fitted units; ``params``: its parameters
 - ``calibration``: ``method``, ``curves``, ``cutoff`` (of two classes, the second is predicted where its probability is above),
   ``params``, and for each curve ``probes``, decision values with their probabilities; or null
 - ``certificates``; ``data``: ``rows`` and ``sha256``, or null; ``metadata``: anything plain
@@ -28,13 +29,15 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from quadric.certificate import Certificate
 from quadric.estimators.calibration import CalibratedModel
+from quadric.estimators.shape_rules import SHAPES
 from quadric.export._checks import MAX_BYTES, ModelFileError, parse
 from quadric.export._probes import accepts, probe_rows, probed_scores
 from quadric.export._reading import read_document
@@ -53,6 +56,7 @@ from quadric.export._steps import ARRAY_TYPES, written_parameters, written_step
 from quadric.export.scoring import checked_class_names, scored_samples
 from quadric.files import write_atomically
 from quadric.fitted import FittedModel, Model, fitted_model
+from quadric.geometry.box import Box
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_factors
 from quadric.labels import class_texts, typed_labels
@@ -158,14 +162,7 @@ def _document(saved: SavedModel, view: FittedModel) -> dict[str, Any]:
         "estimator": _estimator(own, saved.model),
         "params": written_parameters(own.get_params(deep=False)),
         "calibration": _calibration(view),
-        "certificates": [
-            {
-                name: INFINITE if value == math.inf else value
-                for name, value in asdict(certificate).items()
-                if name != "monotone"
-            }
-            for certificate in getattr(own, "certificates_", [])
-        ],
+        "certificates": [_certificate(certificate) for certificate in getattr(own, "certificates_", [])],
         "data": None if saved.data is None else asdict(saved.data),
         "metadata": saved.metadata,
         "samples": _answers(view, saved.samples, names),
@@ -199,9 +196,29 @@ def _surface(surface: QuadraticSurface) -> dict[str, Any]:
     return {"terms": terms, "c": surface.c}
 
 
+def _certificate(certificate: Certificate) -> dict[str, Any]:
+    """All of it but the proofs of rules on slopes, which follow from the coefficients."""
+    plain = asdict(replace(certificate, monotone=()))
+    del plain["monotone"]
+    return {name: INFINITE if value == math.inf else value for name, value in plain.items()}
+
+
+def _box(box: Box | None) -> dict[str, Any] | None:
+    if box is None:
+        return None
+    return {
+        "low": box.low.tolist(),
+        "high": box.high.tolist(),
+        "two_valued": np.flatnonzero(box.two_valued).tolist(),
+        "levels": [members.tolist() for members in box.levels],
+        "flags": [[int(flag), int(feature)] for flag, feature in box.flags.items()],
+        "fills": [[int(feature), float(fill)] for feature, fill in box.fills.items()],
+    }
+
+
 def _estimator(classifier: Any, model: Any) -> dict[str, Any]:
     """What the classifier knows of its fit; null where one of its kind does not have it."""
-    fitted = {name: getattr(classifier, f"{name}_", None) for name in FITTED}
+    fitted = {name: getattr(classifier, f"{name}_", None) for name in FITTED} | {"box": _box(getattr(classifier, "box_", None))}
     plain = {
         name: [one if math.isfinite(one) else None for one in value.tolist()] if isinstance(value, np.ndarray) else value
         for name, value in fitted.items()
@@ -270,4 +287,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         if isinstance(weights := getattr(classifier, "class_weight", None), Mapping):
             labels = dict(zip(numbers, classifier.classes_.tolist(), strict=True))
             classifier.class_weight = {labels[number]: weight for number, weight in weights.items()}
+        texts = dict(zip(map(str, numbers), saved.class_names, strict=True))
+        for name in SHAPES:  # rules by class go by the names of the classes, too
+            if (rules := getattr(classifier, name, None)) and all(isinstance(own, Mapping) for own in rules.values()):
+                setattr(classifier, name, {texts[str(label)]: own for label, own in rules.items()})
     return saved.model

@@ -69,6 +69,8 @@ class ScoringModel:
     samples : tuple of Sample
     target : str or None
         Name of the target column.
+    rules : tuple of str
+        Rules on slopes, with their proofs.
     """
 
     inputs: tuple[InputColumn, ...]
@@ -79,6 +81,7 @@ class ScoringModel:
     threshold: float
     samples: tuple[Sample, ...]
     target: str | None = None
+    rules: tuple[str, ...] = ()
 
     @property
     def is_binary(self) -> bool:
@@ -153,6 +156,7 @@ def scoring_model(
         threshold=view.threshold,
         samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
         target=saved.target,
+        rules=tuple(view.proof_lines(names)),
     )
 
 

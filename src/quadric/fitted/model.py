@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from quadric.certificate import Certificate
+from quadric.certificate import Certificate, SlopeProof
 from quadric.errors import quoted
 from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
@@ -23,14 +24,17 @@ from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.estimators.feature_rules import by_number, rules_of
+from quadric.estimators.shape_rules import shape_demands
 from quadric.estimators.validation import SHARED
 from quadric.extras import require
 from quadric.fitted.columns import Columns
 from quadric.fitted.steps import ColumnNotes, Variable, check_fitted, filled_in, read_step, without_name_warnings
+from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count
+from quadric.geometry.writing import shown
 from quadric.labels import class_texts, positions_in, refuse_masked
-from quadric.samples.target import codes_of_scores
+from quadric.samples.target import codes_of_scores, surfaces_of
 from quadric.samples.units import Units
 from quadric.search.rules import SupportLimits
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder
@@ -317,8 +321,71 @@ class FittedModel(Columns):
 
     @property
     def is_ruled(self) -> bool:
-        """Whether rules on terms and features together leave only some supports."""
-        return any(value is not None for value in rules_of(self.classifier).values())
+        """Whether rules leave only some surfaces: on terms and features together, on slopes, or on coefficients."""
+        return bool(self.shapes) or any(value is not None for value in rules_of(self.classifier).values())
+
+    @cached_property
+    def shapes(self) -> dict[int, ShapeRules]:
+        """Rules on slopes and coefficients that the model was fitted under, by the position of their surface."""
+        names, box = getattr(self.classifier, "feature_names_in_", None), getattr(self.classifier, "box_", None)
+        if box is None:
+            return {}
+        limits = self.limits(int(self.question("k")))
+        demands = shape_demands(self.classifier, names, self.n_features, self.classes, limits)
+        if demands is None:
+            return {}
+        numbers = surfaces_of(len(self.classes))
+        own = {numbers.index(number): (demands.slopes.get(number, ()), demands.bounds.get(number, ())) for number in numbers}
+        return {place: ShapeRules(*rules, box) for place, rules in own.items() if any(rules)}
+
+    @property
+    def shape_parameters(self) -> dict[str, Any]:
+        """The same rules as parameters of an estimator, by numbers of features and terms, and positions of classes."""
+        slopes = {i: {rule.feature: rule.sign for rule in shape.slopes} for i, shape in self.shapes.items() if shape.slopes}
+        bounds = {
+            i: {each.term: (each.low, each.high) for each in shape.bounds} for i, shape in self.shapes.items() if shape.bounds
+        }
+        is_single = len(self.surfaces) == 1
+        found: dict[str, dict[int, Any]] = {"monotonic_cst": slopes, "coef_bounds": bounds}
+        return {name: own[0] if is_single else own for name, own in found.items() if own}
+
+    def slope_proofs(self, names: Sequence[str] | None = None) -> list[tuple[SlopeProof, ...]]:
+        """What is true of each surface for each rule on a slope, in reported units.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            What the features are called.
+        """
+        names = self.names if names is None else names
+        return [SlopeProof.all_of(each, self.shapes.get(i), names, self.units) for i, each in enumerate(self.surfaces)]
+
+    def broken_shape(self) -> str | None:
+        """The first rule on a slope or coefficient that the coefficients break, in words; None where they keep all of them."""
+        for proof in chain.from_iterable(self.slope_proofs()):
+            if not proof.proved:
+                return f"the score {'falls' if proof.sign > 0 else 'rises'} with {proof.feature}"
+        for place, shape in self.shapes.items():
+            z = self.surfaces[place].coordinates()
+            for bound in shape.bounds:
+                if not bound.low <= z[bound.term] <= bound.high:
+                    return f"the coefficient of {self.term_names[bound.term]} is beyond its limits"
+        return None
+
+    def proof_lines(self, class_names: Sequence[str]) -> list[str]:
+        """The rules on slopes with their proofs as sentences, each with the values that it speaks of.
+
+        Parameters
+        ----------
+        class_names : sequence of str
+        """
+        subjects, lines = class_names if len(self.surfaces) > 1 else ("",), list[str]()
+        for name, proofs in zip(subjects, self.slope_proofs([*map(shown, self.names)]), strict=True):
+            for proof in proofs:
+                ends = "; ".join(f"{own} from {low:.6g} to {high:.6g}" for own, (low, high) in proof.box.items())
+                beyond = ", and values beyond count as these" if proof.is_capped else ""
+                lines.append(f"{f'score of {shown(name)}, ' if name else ''}{proof.words()} ({ends}{beyond})")
+        return lines
 
     def keeps_rules(self, surface: QuadraticSurface) -> bool:
         """Whether some support that the model may have holds all terms of a surface.
@@ -368,7 +435,7 @@ class FittedModel(Columns):
         names = [str(name) for name in getattr(self.classifier, "feature_names_in_", default_names(self.n_features))]
         # linear terms and rules are parameters of their own
         limits = support_limits(self.question("include"), self.question("exclude"), names, self.n_features, int(own["k"]))
-        own |= by_number(rules_of(self.classifier), names)
+        own |= by_number(rules_of(self.classifier), names) | self.shape_parameters
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         if isinstance(weights := own["class_weight"], Mapping):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}

@@ -28,7 +28,7 @@ from quadric.geometry.energy import Energy
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
-from quadric.losses.supports import Limits, Moves, SupportRule
+from quadric.losses.supports import Limits, Move, Moves, SupportRule
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.random_rows import SIDE_ROWS
 from quadric.samples.sums import SummedSamples
@@ -43,6 +43,7 @@ WORKING_TERMS = 400  # candidates that searches begin with where there are too m
 PRICED_TERMS = 1 << 16  # terms whose exchanges are then priced together
 KEPT_BYTES = 128 << 20  # vectors of all terms that are then kept, or those of two supports: making them is expensive
 
+NO_TABLES = "exchanges under rules on very many terms: take those among the likeliest ones"
 NO_Z_STEPS = "z-steps on very many terms: decompose the problem on the likeliest ones"
 
 
@@ -236,9 +237,12 @@ class RuledSolution(StepSolution):
     multipliers : array of shape (n_cuts,)
         Of the cuts, none negative: F - multipliers'(A z - b) has its minimum on the support at (z, c) (docs/mathematics.md,
         eq. 12.1).
+    alpha : array of shape (m,) or None
+        Multipliers of the samples, where the loss has such.
     """
 
     multipliers: FloatArray
+    alpha: FloatArray | None = None
 
     @staticmethod
     def of(solution: StepSolution, multipliers: FloatArray) -> RuledSolution:
@@ -270,6 +274,22 @@ class Pulls:
         return np.clip(gradient, self.low, self.high)
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """Objectives under rules after exchanges: a row for each term that leaves, a column for each that enters.
+
+    Attributes
+    ----------
+    least : array
+        None is lower than this (12.6).
+    likely : array
+        About what they are.
+    """
+
+    least: FloatArray
+    likely: FloatArray
+
+
 class Step(ABC):
     """Exact solver of the convex subproblems of one problem; it handles warm starts itself and ignores k."""
 
@@ -296,6 +316,10 @@ class Step(ABC):
     @abstractmethod
     def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
         """The same over A z >= b of ``cuts`` on the support; raises Infeasible where no coefficients meet them."""
+
+    def exceeds(self, support: IntArray, ceiling: float) -> bool:
+        """Whether the minimum of F on a support is at least a ceiling, where that can be told for less than a refit."""
+        return False
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
         """F as reached on a support, and a lower bound of its minimum there that is safe on any scale; slower than a refit."""
@@ -364,9 +388,13 @@ class Explorer(ABC):
         Infinite where the exchange is not admissible or, unless it stays below a ceiling of the objective, not examined.
         """
 
-    def floors(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> FloatArray:
-        """Lower bounds of the objective under rules after each exchange (docs/mathematics.md, eq. 12.6)."""
-        raise NotImplementedError("this loss cannot be fitted under rules on slopes and coefficients")
+    def under(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> Outlook:
+        """What each exchange of one term can come to under rules, from the best surface on a support under them."""
+        raise NotImplementedError(NO_TABLES)
+
+    def compounds(self, support: IntArray, rule: SupportRule) -> Sequence[Move]:
+        """Moves of several terms that a rule offers, the most promising without rules on coefficients first."""
+        raise NotImplementedError(NO_TABLES)
 
 
 @dataclass(frozen=True)

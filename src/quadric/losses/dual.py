@@ -40,16 +40,14 @@ class DualStep(Step):
         penalty[support] = 0.0
         return self.penalised(penalty, np.zeros(self.problem.n_terms))
 
-    def exceeds(self, support: IntArray, ceiling: float) -> bool:
-        """Whether the minimum of F on a support is at least a ceiling, where that can be told for less than a refit."""
-        return False
-
     def refit_under(self, support: IntArray, cuts: Cuts) -> RuledSolution:
         # cuts come one after another, on the same support
         if self._free is None or not np.array_equal(self._free[0], support):
             self._free = support, self.refit(support), self.multipliers
         _, free, self.multipliers = self._free
-        return RuledSolution.without(free, len(cuts)) if cuts.are_met(free.z[support]) else self.confined(support, cuts, free)
+        met = cuts.are_met(free.z[support])
+        solution = RuledSolution.without(free, len(cuts)) if met else self.confined(support, cuts, free)
+        return replace(solution, alpha=self.multipliers)
 
     @abstractmethod
     def confined(self, support: IntArray, cuts: Cuts, free: StepSolution) -> RuledSolution:

@@ -11,13 +11,14 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found, SparseProblem, Step
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, Outlook, Pulls, RuledSolution, SparseProblem, Step
 from quadric.losses.columns import MAX_KICK, ColumnTableau, SummedTableau, compounds, resized_tableau
-from quadric.losses.dual import DualStep, rows_problems
+from quadric.losses.dual import DualStep, feasible, rows_problems
 from quadric.losses.rows import RowsProblem
-from quadric.losses.supports import Move, Moves
+from quadric.losses.supports import Move, Moves, SupportRule
 from quadric.types import FloatArray, IntArray
 
+NO_PULLS = Pulls(np.zeros(1), np.zeros(1), 0.0)
 MAX_SOLVED = 200  # exchanges that are solved for a list of near ties, the most promising first
 
 
@@ -44,9 +45,12 @@ class RankedExplorer(Explorer):
     def model(self, support: IntArray) -> ColumnTableau | SummedTableau:
         """F around the fit on a support as a quadratic, at that support."""
         fits = zip(self.problems, self._refit(support), strict=True)
-        return _summed([self._model(problem, *fit, support) for problem, fit in fits])
+        return _summed([self._model_at(problem, *fit, support) for problem, fit in fits])
 
-    def _model(self, problem: RowsProblem, z: FloatArray, alpha: FloatArray, support: IntArray) -> ColumnTableau:
+    def _model_at(
+        self, problem: RowsProblem, z: FloatArray, alpha: FloatArray, support: IntArray, pulls: Pulls = NO_PULLS
+    ) -> ColumnTableau:
+        """The same around any surface on the support, with what rules pull."""
         theta, R = problem.curvature(z, alpha), problem.A[:, :-1]
         # The Schur complement takes out the intercept, as (2.1) does for the squared loss
         across = (theta @ R) / np.sqrt(max(theta.sum(), np.finfo(float).tiny))
@@ -55,20 +59,37 @@ class RankedExplorer(Explorer):
             return problem.G[terms] + (R[:, terms].T * theta) @ R - np.outer(across[terms], across)
 
         diagonal = np.diag(problem.G) + np.einsum("ij,ij,i->j", R, R, theta) - across**2
-        live = np.flatnonzero(z)
+        live, loss_pull = np.flatnonzero(z), (problem.y * alpha) @ R
         # Q z less the gradient G z - R'(y alpha): what G does to z cancels
-        q = (theta * (R[:, live] @ z[live]) + problem.y * alpha) @ R - across * float(across[live] @ z[live])
+        q = (theta * (R[:, live] @ z[live])) @ R + loss_pull - across * float(across[live] @ z[live])
+        q = q + pulls.nearest(problem.G[:, live] @ z[live] - loss_pull)
         return ColumnTableau(rows_of, diagonal, q, 0.0, problem.rule.required, support)
 
     def dual_tableau(self, support: IntArray) -> ColumnTableau | SummedTableau:
         """A quadratic that is a lower bound of F on every support and touches it at this one (6.5)."""
         fits = zip(self.problems, self._refit(support), strict=True)
-        return _summed([self._dual(problem, alpha, support) for problem, (_, alpha) in fits])
+        return _summed([self._dual_at(problem, *fit, support) for problem, fit in fits])
 
-    def _dual(self, problem: RowsProblem, alpha: FloatArray, support: IntArray) -> ColumnTableau:
+    def _dual_at(
+        self, problem: RowsProblem, z: FloatArray, alpha: FloatArray, support: IntArray, pulls: Pulls = NO_PULLS
+    ) -> ColumnTableau:
+        """The same of F under rules, by multipliers of the samples and what those of the rules pull (12.6)."""
+        G, live = problem.G, np.flatnonzero(z)
         q = (problem.y * alpha) @ problem.A[:, :-1]  # valid for every support, since alpha is feasible for all
-        G = problem.G
-        return ColumnTableau(G.__getitem__, np.diag(G), q, problem.dual_constant(alpha), problem.rule.required, support)
+        q = q + pulls.nearest(G[:, live] @ z[live] - q)
+        constant = problem.dual_constant(alpha) + pulls.constant
+        return ColumnTableau(G.__getitem__, np.diag(G), q, constant, problem.rule.required, support)
+
+    def under(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> Outlook:
+        assert fit.alpha is not None
+        (problem,) = self.problems
+        alpha = feasible(problem, fit.alpha)
+        bound, model = (at(problem, fit.z, alpha, support, pulls) for at in (self._dual_at, self._model_at))
+        return Outlook(bound.value + bound.exchanges(moves), fit.value + model.exchanges(moves))
+
+    def compounds(self, support: IntArray, rule: SupportRule) -> Sequence[Move]:
+        model = self.model(support)
+        return sorted(compounds(model, rule)[: 2 * self.tries], key=model.after)[: self.tries]
 
     def _refit(self, support: IntArray) -> list[PrimalDual]:
         """z and the multipliers of a support; the last ones asked for are kept, since value, model and bound all need them."""
@@ -158,5 +179,5 @@ class RankedExplorer(Explorer):
         chosen = [np.unravel_index(int(t), change.shape) for t in order if change.flat[t] < np.inf]
         for i, j in chosen:
             yield Move(moves.out[[i]], moves.into[[j]]).applied(support)
-        for move in sorted(compounds(model, self.rule)[: 2 * self.tries], key=model.after)[: self.tries]:
+        for move in self.compounds(support, self.rule):
             yield move.applied(support)

@@ -7,7 +7,7 @@ slope. Exchanges are looked at in the order of lower bounds, so that most of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -17,15 +17,28 @@ import numpy as np
 from quadric.geometry.box import LowestSlope, SlopeRule, lowest_slope
 from quadric.geometry.cuts import ROUNDING, Cuts
 from quadric.geometry.terms import LINEAR, term_factors
-from quadric.losses.base import IMPROVEMENT, Explorer, Pulls, RuledSolution, SparseProblem, Step, StepSolution
+from quadric.losses.base import (
+    IMPROVEMENT,
+    WORKING_TERMS,
+    Explorer,
+    Pulls,
+    RuledSolution,
+    SparseProblem,
+    Step,
+    StepSolution,
+)
 from quadric.losses.cuts import Infeasible
-from quadric.losses.supports import Move
+from quadric.losses.supports import Move, SupportRule
 from quadric.progress import Report, silent
 from quadric.search.decomposition import SearchResult
+from quadric.search.exchanges import SLACK
+from quadric.search.structured import STRONG, Structure
 from quadric.types import BoolArray, FloatArray, IntArray
 
 # Times that coefficients which miss a rule by rounding are moved into it, each time twice as far.
 MOVES_INSIDE = 30
+# Exchanges of one support that are refitted where there is no closed form, and the most promising of more.
+MOST_REFITTED, FIRST_REFITTED = 300, 30
 
 
 class SlopeCut(NamedTuple):
@@ -114,6 +127,8 @@ class Ruled:
 
         for cut in known:
             is_new(cut)
+        if ceiling < np.inf and self._step.exceeds(support, ceiling):
+            return None
         while True:
             A = np.array([row for _, row in rows.values()]).reshape(len(rows), len(support))
             cuts = Cuts(np.vstack([A, limits.A]), np.append(np.zeros(len(rows)), limits.b))
@@ -161,6 +176,17 @@ class Ruled:
         high[fit.support] += pull
         constant = float(own_weights @ limits.b)
         return Pulls(low, high, constant)
+
+    @cached_property
+    def heredity(self) -> SupportRule:
+        """What follows from rules on slopes for supports: a product needs the linear terms of its ruled features."""
+        terms, n = self.problem.terms, self.problem.n_features
+        structure = Structure(STRONG, np.arange(n), np.zeros((0, n)), np.zeros(0))
+        rule, always = structure.rule(terms, self.problem.rule.required), len(terms)
+        ruled = np.zeros(n + 1, dtype=bool)
+        ruled[[slope.feature for slope in self.shape.slopes]] = True
+        factors = np.column_stack([self._left, self._right])
+        return replace(rule, parents=np.where(ruled[factors], rule.parents, always))
 
     @cached_property
     def _loose(self) -> BoolArray:
@@ -254,41 +280,81 @@ def searched_under(
         Whether to exchange terms.
     report : callable
     """
-    ruled, explorer = Ruled(problem), problem.explorer()
-    fit, swap_optimal = ruled.fit(result.support), None
-    if fit is None:
+    pool = problem.promising(WORKING_TERMS, result.support) if problem.is_wide else problem
+    start = np.searchsorted(pool.terms, problem.terms[result.support])
+    ruled, starts = Ruled(pool), [start]
+    if going() and (screen := pool.screen()) is not None and (other := Ruled(screen).fit(start)) is not None:
+        starts.append(_descended(Ruled(screen), screen.explorer(), other, going)[0].support)
+    fits = [fit for support in starts if (fit := ruled.fit(support)) is not None]
+    if not fits:
         raise Infeasible("the rules on slopes and coefficients leave no surface on the terms that were found: allow other ones")
+    fit, swap_optimal = min(fits, key=lambda fit: fit.value), None
     report(f"under the rules: objective {fit.value:.6g}, without them {result.objective:.6g}")
-    while swap_optimal is None and going():
-        better = _better(ruled, explorer, fit, going)
-        if better is not None:
-            fit = better
-            report(f"exchanges under the rules: objective {fit.value:.6g}")
-        elif going():
-            swap_optimal = True
-    found = fit.solution
+    if going():
+        fit, swap_optimal = _descended(ruled, pool.explorer(), fit, going, report)
+    z, support = np.zeros(problem.n_terms), np.searchsorted(problem.terms, pool.terms[fit.support])
+    z[support] = fit.solution.z[fit.support]
+    swap_optimal = None if pool is not problem else swap_optimal
     return replace(
-        result, z=found.z, c=found.c, support=fit.support, objective=found.value, swap_optimal=swap_optimal, lower_bound=None
+        result, z=z, c=fit.solution.c, support=support, objective=fit.value, swap_optimal=swap_optimal, lower_bound=None
     )
 
 
+def _descended(
+    ruled: Ruled, explorer: Explorer, fit: RuledFit, going: Callable[[], bool], report: Report = silent
+) -> tuple[RuledFit, bool | None]:
+    """Where moves end that help, and whether every exchange of one term is known to be useless there; None: it is not."""
+    while True:
+        better, decided = _exchanged(ruled, explorer, fit, going)
+        if better is None and going():
+            better = next(_compounds(ruled, explorer, fit), None)
+        if better is None:
+            return fit, decided
+        fit = better
+        report(f"exchanges under the rules: objective {fit.value:.6g}")
+
+
 def is_swap_optimal_under(problem: SparseProblem, support: IntArray) -> bool | None:
-    """Whether no exchange of one term helps under the rules of a problem; None: they leave no surface on the support."""
+    """Whether no exchange of one term helps under the rules of a problem; None: that cannot be told."""
+    if problem.is_wide:
+        return None
     ruled = Ruled(problem)
     fit = ruled.fit(support)
-    return None if fit is None else _better(ruled, problem.explorer(), fit, lambda: True) is None
+    if fit is None:
+        return None
+    better, decided = _exchanged(ruled, problem.explorer(), fit, lambda: True)
+    return False if better is not None else decided
 
 
-def _better(ruled: Ruled, explorer: Explorer, fit: RuledFit, going: Callable[[], bool]) -> RuledFit | None:
-    """The best exchange, if any helps: refits in the order of their lower bounds, until these reach the best refit."""
-    moves = ruled.problem.rule.moves(fit.support)
-    floors = explorer.floors(fit.solution, fit.support, moves, ruled.pulls(fit))
-    best, ceiling = None, fit.value - IMPROVEMENT * abs(fit.value)
-    for t in np.argsort(floors, axis=None):
-        i, j = np.unravel_index(int(t), floors.shape)
-        if floors[i, j] >= ceiling or not going():
-            break
-        other = ruled.fit(Move((int(moves.out[i]),), (int(moves.into[j]),)).applied(fit.support), fit.cuts, ceiling)
+def _exchanged(
+    ruled: Ruled, explorer: Explorer, fit: RuledFit, going: Callable[[], bool]
+) -> tuple[RuledFit | None, bool | None]:
+    """The best exchange of one term, or any that helps where refits take long; else whether all are known to be useless."""
+    problem = ruled.problem
+    moves = problem.rule.moves(fit.support)
+    outlook = explorer.under(fit.solution, fit.support, moves, ruled.pulls(fit))
+    # values of refits carry errors of their own where there is no closed form
+    ceiling = fit.value * (1.0 - (IMPROVEMENT if problem.loss.cheap_exchanges else SLACK))
+    left = np.argwhere(outlook.least < ceiling)
+    left = left[np.argsort(outlook.likely[tuple(left.T)], kind="stable")]
+    best, few = None, problem.loss.cheap_exchanges or len(left) <= MOST_REFITTED
+    for i, j in left if few else left[:FIRST_REFITTED]:
+        if outlook.least[i, j] >= ceiling:
+            continue
+        if not going():
+            return best, None
+        support = Move((int(moves.out[i]),), (int(moves.into[j]),)).applied(fit.support)
+        other = ruled.fit(support, fit.cuts, ceiling)
         if other is not None:
             best, ceiling = other, other.value
-    return best
+            if not problem.loss.cheap_exchanges:
+                break
+    return best, True if few else None
+
+
+def _compounds(ruled: Ruled, explorer: Explorer, fit: RuledFit) -> Iterator[RuledFit]:
+    """Better supports by products that enter together with the linear terms without which rules on slopes make them zero."""
+    for move in explorer.compounds(fit.support, ruled.heredity):
+        support, ceiling = move.applied(fit.support), fit.value * (1.0 - SLACK)
+        if ruled.problem.rule.admissible(support) and (other := ruled.fit(support, fit.cuts, ceiling)) is not None:
+            yield other

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from quadric.losses.base import IMPROVEMENT, Explorer, Found, Pulls, RuledSolution, SparseProblem
+from quadric.losses.base import IMPROVEMENT, Explorer, Found, Outlook, Pulls, RuledSolution, SparseProblem
 from quadric.losses.columns import MAX_KICK, compounds, resized_tableau
 from quadric.losses.least_squares.problem import summed_quadratic
-from quadric.losses.supports import Move, Moves
+from quadric.losses.supports import Move, Moves, SupportRule
 from quadric.losses.tableau import Tableau
 from quadric.types import FloatArray, IntArray
 
@@ -62,12 +62,18 @@ class LeastSquaresExplorer(Explorer):
         moves = self.rule.moves(found.support)
         return moves, self.tableau.exchanges(moves)
 
-    def floors(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> FloatArray:
+    def under(self, fit: RuledSolution, support: IntArray, moves: Moves, pulls: Pulls) -> Outlook:
         M, q, constant = self._quadratic
         pull = pulls.nearest(M[:, support] @ fit.z[support] - q[:, 0])
         tableau = Tableau(M, q + pull[:, None], constant + pulls.constant, self.rule.required)
         tableau.go_to(support)
-        return tableau.value + tableau.exchanges(moves)
+        least = tableau.value + tableau.exchanges(moves)
+        return Outlook(least, least)
+
+    def compounds(self, support: IntArray, rule: SupportRule) -> Sequence[Move]:
+        self.tableau.go_to(support)
+        moves = compounds(self.tableau, rule)
+        return [moves[i] for i in np.argsort(self.tableau.changes(moves), kind="stable")]
 
     def _descend(self, seen: set[bytes] | None = None) -> Found:
         """Best moves until none helps, or until a support in ``seen``, whose end is known, comes up again."""

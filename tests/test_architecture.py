@@ -43,6 +43,7 @@ ROOMS = [
     "report",
     "plot",
     "table_classifier",
+    "studio",
     "__init__",
     "paper",
     "cli",

@@ -72,7 +72,7 @@ class SlopeProof:
     @property
     def proved(self) -> bool:
         """Whether the slope has the demanded sign everywhere, rounding included."""
-        return self.slope >= self.margin
+        return bool(self.slope >= self.margin)
 
     def words(self) -> str:
         """The verdict as a line of text.

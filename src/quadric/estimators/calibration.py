@@ -139,6 +139,12 @@ class CalibratedModel(Classifier, BaseEstimator):
         expected = 1 if n_classes == 2 else n_classes
         if len(calibrators) != expected:
             raise ValueError(f"{n_classes} classes need {expected} calibration(s), got {len(calibrators)}")
+        last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        falls = any(isinstance(curve, SigmoidCalibration) and curve.a > 0.0 for curve in calibrators)
+        if falls and getattr(last, "monotonic_cst", None) is not None:
+            raise ValueError(
+                "a calibration that falls with the score would turn the rules of monotonic_cst round: calibrate the model anew"
+            )
         _checked_cutoff(cutoff, n_classes)
         model = cls(estimator, method=names[0], cutoff=cutoff)
         model.estimator_, model.calibrators_, model.cutoff_ = estimator, list(calibrators), float(cutoff)

@@ -321,9 +321,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board = self._scoreboard(task, len(folds))
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
-        coding = coding if coding is not None and coding.learns else None
-        of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
-        parts = SampledParts.of(of_folds, None if coding is None else replace(coding, gaps=None))  # X has them
+        parts = SampledParts.coded(samples, coding)
         work = FoldRunner(task, parts, Scoring.of(self.scoring, samples.target.classes), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
@@ -393,17 +391,15 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         task = self._task(samples.n_features, deadline)
         board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.target.classes)
         with part(0.0, 0.4):
-            sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
-        moments = sums.whole()
-        whole = SummedSamples.of(moments, self.class_weight, standardize=bool(self.standardize), sample=samples)
-        samples = replace(samples, target=samples.target.with_factors(whole.moments.factors))
-        work = FoldRunner(task, SummedParts(samples, sums), scoring, folds, processes_of(self.n_jobs, n_folds))
+            whole, summed = self._summed(surveyed, n_folds)
+        moments = summed.sums.whole()
+        work = FoldRunner(task, summed, scoring, folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):
             self.all_rows_scored_ = surveyed.has_all_rows or (scoring.is_additive and not task.out_of_time())
             if self.all_rows_scored_ and not surveyed.has_all_rows:
-                board.score_all_rows(scoring, surveyed.stream.source, samples.target.class_weight, surveyed.stream.seed)
+                board.score_all_rows(scoring, surveyed.stream.source, summed.samples.target.class_weight, surveyed.stream.seed)
         cell = self._set_choice(board, work)
 
         def fit(quick: QuickSearch, starts: Sequence[IntArray]) -> None:
@@ -415,6 +411,13 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
         with part(0.7, 1.0):
             self._fit_chosen(whole, task, board, cell, fit)
+
+    def _summed(self, surveyed: CappedStream, n_folds: int) -> tuple[SummedSamples, SummedParts]:
+        """Sums over all rows, and those of each fold, by one pass."""
+        samples, sums = surveyed.samples(), surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
+        whole = SummedSamples.of(sums.whole(), self.class_weight, standardize=bool(self.standardize), sample=samples)
+        samples = replace(samples, target=samples.target.with_factors(whole.moments.factors))
+        return whole, SummedParts(samples, sums)
 
     def _fit_chosen(
         self,

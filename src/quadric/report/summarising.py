@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from math import isclose
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from quadric.geometry.terms import term_count
 from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
 from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
+from quadric.report.samples import side_by_side
 from quadric.report.slices import slices
 from quadric.report.subject import Subject
 from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, surface_summary, views_along
@@ -37,7 +39,7 @@ from quadric.report.values import ReportSummary
 from quadric.tables import Table, TableEncoder
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.prices import RulePrices
-from quadric.workflow.rule_words import listed_rules
+from quadric.workflow.rule_words import listed_rules, listed_shapes
 from quadric.workflow.scoring import RecordedFigures, TableModel
 from quadric.workflow.training import check_folds
 
@@ -119,6 +121,7 @@ def summarise(
     figures: RecordedFigures | None = None,
     findings: Sequence[str] = (),
     prices: RulePrices | None = None,
+    samples: Mapping[str, tuple[Table, np.ndarray]] = {},
 ) -> ReportSummary:
     """Compute everything that a report shows.
 
@@ -168,6 +171,8 @@ def summarise(
         What a look at the table brought up, one sentence each.
     prices : RulePrices, optional
         What the rules of the model cost, from :func:`quadric.rule_prices`.
+    samples : mapping of names to pairs (X, y)
+        Other samples, which stand beside these rows.
 
     Returns
     -------
@@ -223,6 +228,7 @@ def summarise(
         path_objective=path_objective,
         cross_validation=curve,
         measures=measures(subject, tested, scores, figures),
+        samples=side_by_side(subject, tested, scores, samples, figures) if samples else None,
         confusion=confusion(subject, tested, scores),
         performance=performance(subject, tested, scores) if subject.is_binary else None,
         slices=pictures,
@@ -232,11 +238,19 @@ def summarise(
         **_making(subject, origin, settings, seconds, own[0].objective),
         findings=tuple(findings),
         is_ruled=subject.fitted.is_ruled,
-        rules=tuple(listed_rules(subject.fitted.classifier)),
+        rules=_rules(subject),
         prices=() if prices is None else tuple(prices.table()),
     )
     summary: ReportSummary = _plain(values)
     return summary
+
+
+def _rules(subject: Subject) -> tuple[str, ...]:
+    fitted = subject.fitted
+    own = SimpleNamespace(**fitted.shape_parameters)
+    shapes = listed_shapes(own, fitted.names, fitted.term_names, subject.class_names)
+    limits = [words for words, change in shapes.items() if "coef_bounds" in change]
+    return (*listed_rules(fitted.classifier), *limits, *fitted.proof_lines(subject.class_names))
 
 
 def _plain(value: Any) -> Any:

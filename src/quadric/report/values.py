@@ -261,6 +261,8 @@ class ReportSummary:
         Whether rules on terms and features leave only some equations, of which proofs then speak.
     rules : tuple of str
         What these say.
+    samples : mapping or None
+        These rows beside other samples; as ``samples.side_by_side`` describes them.
     prices : tuple of tuples of str
         What they cost, as ``RulePrices.table`` puts it; empty where nobody measured it.
     """
@@ -291,4 +293,5 @@ class ReportSummary:
     findings: tuple[str, ...] = ()
     is_ruled: bool = False
     rules: tuple[str, ...] = ()
+    samples: Parts | None = None
     prices: tuple[tuple[str, ...], ...] = ()

@@ -36,6 +36,8 @@ class TrainingOptions:
         Terms to choose from, as in SparseQuadraticSVCCV; "auto" without cross-validation means quadratic ones.
     method : {"best", "pd", "exact"}
         Of the final fit; cross-validation uses "best" where this is "exact".
+    multiclass : {"ovr", "shared"}
+        With more than two classes: terms of its own for each class, or one list of at most k terms for all of them.
     cross_validate : bool or None
         None: unless there is nothing to choose and nothing to calibrate. False: k and C are needed.
     folds : int
@@ -117,6 +119,7 @@ class TrainingOptions:
     loss: str = AUTO
     terms: Literal["auto", "linear", "quadratic"] = "auto"
     method: Literal["best", "pd", "exact"] = "best"
+    multiclass: Literal["ovr", "shared"] = "ovr"
     cross_validate: bool | None = None
     folds: int = 5
     groups: str | None = None

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from quadric.credit.intervals import Estimate
 from quadric.errors import refuse_unknown, unknown_names
 from quadric.estimators.base import first_overflow
 from quadric.export import SavedModel
@@ -23,6 +24,7 @@ from quadric.tables.targets import MissingLabelsError, class_position
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.checking import recorded_findings
 from quadric.workflow.drawing import DEVELOPMENT, Drawing
+from quadric.workflow.options import TrainingOptions
 
 # Parameters of ``read_table`` that a model file records, and their names there
 NOTATION = {"missing": "missing_texts", "decimal": "decimal", "thousands": "thousands"}
@@ -319,6 +321,16 @@ class TableModel:
         return np.array([-1 if label is None else self.code_of(label) for label in known], dtype=np.intp)[places]
 
     @property
+    def training_options(self) -> TrainingOptions | None:
+        """What the model was fitted with, as its file records it; None: it does not."""
+        known = {each.name for each in fields(TrainingOptions)}
+        own = {name: value for name, value in self._options.items() if name in known}
+        for name, value in own.items():
+            if isinstance(value, list):
+                own[name] = tuple(tuple(each) if isinstance(each, list) else each for each in value)
+        return TrainingOptions(**own) if own else None
+
+    @property
     def _options(self) -> dict[str, Any]:
         options = self._history.get("options")
         return options if isinstance(options, dict) else {}
@@ -352,6 +364,8 @@ class RecordedFigures:
         Of the model's own labels, with its standard error; 0.0 of one fold, which has none.
     auc, log_loss : float or None
         None where the file has none: of more than two classes, or of an older fit.
+    with_intervals : mapping of str to Estimate
+        The same by their names in validation tables; empty of an older fit.
     """
 
     folds: int
@@ -359,6 +373,7 @@ class RecordedFigures:
     error: float
     auc: float | None
     log_loss: float | None
+    with_intervals: Mapping[str, Estimate] = field(default_factory=dict)
 
     @staticmethod
     def of(history: Any) -> RecordedFigures | None:
@@ -382,7 +397,13 @@ class RecordedFigures:
         if folds is None or accuracy is None or error is None or not (folds >= 1 and 0.0 <= accuracy <= 1.0 and error >= 0.0):
             return None
         means = [own.get("mean") if isinstance(own := record.get(name), Mapping) else None for name in ("auc", "log_loss")]
-        return RecordedFigures(int(folds), accuracy, error, *map(_number, means))
+        auc, log_loss = map(_number, means)
+        return RecordedFigures(int(folds), accuracy, error, auc, log_loss, _estimates(history.get("samples")))
+
+    @property
+    def estimates(self) -> dict[str, Estimate]:
+        """By their names in validation tables, with intervals where the file has any."""
+        return {ESTIMATED[name]: Estimate(value) for name, value in self.measures.items()} | dict(self.with_intervals)
 
     @property
     def measures(self) -> dict[str, float]:
@@ -390,6 +411,24 @@ class RecordedFigures:
         gini = None if self.auc is None else 2.0 * self.auc - 1.0
         found = {"Accuracy": self.accuracy, "AUC": self.auc, "Log-loss": self.log_loss, "Gini": gini}
         return {name: value for name, value in found.items() if value is not None}
+
+
+# Names of measures in reports, and in validation tables
+ESTIMATED = {"Accuracy": "accuracy", "AUC": "AUC", "Log-loss": "log loss", "Gini": "Gini"}
+
+
+def _estimates(record: Any) -> dict[str, Estimate]:
+    """Of the development sample, from what ``ValidationTable.recorded`` wrote; nothing of what makes no sense."""
+    own = record if isinstance(record, Mapping) else {}
+    columns = [own.get(name) for name in ("measures", "values", "low", "high")]
+    if not all(isinstance(column, list) for column in columns):
+        return {}
+    found = {}
+    for measure, *cells in zip(*columns, strict=False):
+        numbers = [_number(cell[0]) if isinstance(cell, list) and cell else None for cell in cells]
+        if measure in ESTIMATED.values() and numbers[0] is not None:
+            found[measure] = Estimate(*(np.nan if number is None else number for number in numbers))
+    return found
 
 
 def _number(value: Any) -> float | None:

@@ -183,6 +183,7 @@ FLAGS = {
     "loss": Flag("Loss to minimise; auto: cross-validation chooses."),
     "terms": Flag("Terms to choose from: linear ones, or squares and products, too; auto: cross-validation chooses."),
     "method": Flag("Search for the terms: local search, the paper's algorithm, or branch and bound with a proof."),
+    "multiclass": Flag("More than two classes: terms of its own for each (ovr), or one list of at most k for all (shared)."),
     "cross_validate": Flag("Cross-validate, to choose and to judge; without it, --k and --C are needed.  [default: cv]"),
     "folds": Flag("Folds of the cross-validation."),
     "groups": Flag("Column of groups, such as customers, that folds keep together. It is not a feature.", "COLUMN"),
@@ -262,6 +263,11 @@ FLAGS = {
         str,
         number_or_word,
     ),
+    "points": Flag(
+        "Scale of a scorecard: 600:20:50 is 600 points at odds of 50 to 1, and 20 points double the odds. predict, report and "
+        "export then show points.",
+        "POINTS:DOUBLE:ODDS",
+    ),
     "include": _several("Term that must be used: age, age^2, 'age*income'. Repeatable.", "TERM"),
     "exclude": _several("Term that must not be used; 'age*' is every product of age. Repeatable.", "TERM"),
     "interaction_cst": Flag(
@@ -295,12 +301,12 @@ FLAGS = {
 
 # Groups of the options in help texts
 PANELS = {
-    "Model": "k C loss terms method standardize clip class_weight include exclude",
+    "Model": "k C loss terms method multiclass standardize clip class_weight include exclude",
     "Rules": "interaction_cst hierarchy max_features feature_cost max_cost",
     "Samples": "holdout time_column after",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
-    "Classes and probabilities": "positive favourable calibrate cutoff frozen actionable",
+    "Classes and probabilities": "positive favourable calibrate cutoff points frozen actionable",
     "Run": "seed n_jobs time_limit gap_limit fit_time_limit allow_degenerate",
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
@@ -308,8 +314,8 @@ PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.spl
 SAMPLES = ("holdout", "time_column", "after")
 # Options of ``quadric fit`` alone: what becomes of the model, and how long its fit may take
 ONLY_FIT = (
-    *("method", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen", "actionable"),
-    *("time_limit", "gap_limit", "fit_time_limit", "allow_degenerate", *SAMPLES),
+    *("method", "multiclass", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "points", "favourable"),
+    *("frozen", "actionable", "time_limit", "gap_limit", "fit_time_limit", "allow_degenerate", *SAMPLES),
 )
 
 

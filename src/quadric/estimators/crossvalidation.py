@@ -51,6 +51,7 @@ from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData
 from quadric.losses.footprint import check_memory
+from quadric.notebook import Html, facts
 from quadric.progress import counted, part, parts, writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream, Stream
@@ -500,6 +501,18 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             with part(*(0.75 + 0.25 * (self.n_extensions_ + done) / MOST_EXTENSIONS for done in (0, 1))):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1
+
+    def _views(self) -> list[Html]:
+        by_loss = isinstance(self.cv_scores_, dict)
+        scores, Cs = (found[self.best_loss_] if by_loss else found for found in (self.cv_scores_, self.Cs_))
+        cell = np.asarray(scores)[:, list(Cs).index(self.best_C_), list(self.ks_).index(self.best_k_)]
+        chosen = {
+            "terms allowed": self.best_k_,
+            "C": self.best_C_,
+            "loss": self.best_loss_,
+            f"score of {len(cell)} folds": f"{cell.mean():.4g}",
+        }
+        return [*super()._views(), facts("Chosen by cross-validation", chosen)]
 
     def _set_choice(self, board: Scoreboard, work: FoldRunner) -> GridCell:
         cell, scores = board.choice(self.rule), board.scores()

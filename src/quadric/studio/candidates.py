@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from quadric.errors import printable
 from quadric.explain import effects
-from quadric.geometry.writing import printable
 from quadric.report.effect_figures import effect_chart, effect_scale
 from quadric.report.numbers import number, short
 from quadric.report.surfaces import coefficients

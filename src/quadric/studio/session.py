@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from quadric.errors import printable
 from quadric.export import save_model
-from quadric.geometry.writing import printable
 from quadric.progress import parts
 from quadric.studio.candidates import Candidate, compared
 from quadric.studio.choices import ChoiceError, changed

@@ -22,6 +22,7 @@ from quadric.geometry.moments import TermStatistics
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import loss_named
 from quadric.losses.base import NoBound, SparseProblem
+from quadric.notebook import Html, facts, view
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.samples.units import Units
@@ -72,7 +73,7 @@ class SlopeProof:
     @property
     def proved(self) -> bool:
         """Whether the slope has the demanded sign everywhere, rounding included."""
-        return self.slope >= self.margin
+        return bool(self.slope >= self.margin)
 
     def words(self) -> str:
         """The verdict as a line of text.
@@ -189,6 +190,23 @@ class Certificate:
     def converged(self) -> bool:
         """Whether the coefficients are the best for their terms: ``decrease`` is within the tolerance (5.6)."""
         return self.decrease <= TOLERANCE
+
+    def view(self) -> Html:
+        """What notebooks show of it."""
+        swaps = {True: "no exchange of one term helps", False: "some exchange of one term helps", None: None}
+        known = {
+            "terms": f"{self.n_terms} of {self.k} allowed",
+            "objective": self.objective,
+            "lower bound": self.lower_bound,
+            "gap": None if self.gap is None else f"{self.gap:.2%}",
+            "optimality conditions": f"met to within {self.stationarity:.1e}",
+            "exchanges": swaps[self.swap_optimal],
+            "rules on slopes": "; ".join(proof.words() for proof in self.monotone) or None,
+        }
+        return facts({"optimal": "Certificate: proved best"}.get(self.status, "Certificate"), known)
+
+    def _repr_html_(self) -> str:
+        return view("", [self.view()])
 
     def bounded(self, lower_bound: float | None) -> Certificate:
         """The same with a proved bound and what follows from it.

@@ -150,7 +150,7 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     Parameters
     ----------
     model : fitted model
-        With a loss that fits by passes.
+        With a loss that fits by passes, and terms of its own for each class.
     source : SampleSource
         Rows in fitted units; classes as the model has them.
     class_totals : array of shape (n_classes,)
@@ -162,8 +162,6 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
         One per surface.
     """
     view = fitted_model(model)
-    if view.shares_terms:
-        raise ValueError("a model whose classes share their terms needs all rows in memory: certify it on a part of them")
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
     if _demands(view, view.limits(k)) is not None:
         raise ValueError(f"a model under {RULED} is certified on rows in memory: give fewer rows")
@@ -337,10 +335,8 @@ def _demands(view: FittedModel, limits: SupportLimits) -> ShapeDemands | None:
 
 
 def _slopes(view: FittedModel, surface: QuadraticSurface, shape: ShapeRules | None) -> tuple[SlopeProof, ...]:
-    """What is true of a surface for each rule on a slope, in the units of the classifier's features."""
-    if shape is None:
-        return ()
-    return SlopeProof.all_of(surface, shape, view.classifier._feature_names(), view.classifier._units)
+    """What is true of a surface for each rule on a slope, in reported units."""
+    return SlopeProof.all_of(surface, shape, view.names, view.units)
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:

@@ -18,9 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from quadric.errors import refuse_unknown
 from quadric.estimators.base import Classifier
+from quadric.estimators.views import surface_views
 from quadric.export import equation, export, save_model
+from quadric.export.equations import symbols_of
 from quadric.files import write_atomically
 from quadric.labels import refuse_masked
+from quadric.notebook import Html, facts
 from quadric.report import render
 from quadric.report.summarising import summarise_table
 from quadric.tables import Table, as_table
@@ -151,13 +154,13 @@ class TableClassifier(Classifier, BaseEstimator):
         return self
 
     def _fit(self, table: Table, y: Any) -> None:
-        options, labels, target = self._options(), column_or_1d(y, warn=True), _target_name(y, table)
-        rows = _labelled(table, target, labels)
+        options, labels = self._options(), column_or_1d(y, warn=True)
+        rows, target = labelled_table(table, y)
         trained = train(rows, target, options)
         drawing = Drawing.of(target, options)
-        rows = rows if drawing is None else rows[drawing.split(rows)[DEVELOPMENT]]
+        samples = {DEVELOPMENT: rows} if drawing is None else {n: rows[own] for n, own in drawing.split(rows).items()}
         by_name = dict(zip(label_texts(target, labels).tolist(), labels.tolist(), strict=True))
-        self._rows = rows
+        self._rows, self._set_aside = samples.pop(DEVELOPMENT), samples
         self._model_labels = np.array([by_name[name] for name in trained.data.class_names], dtype=labels.dtype)
         self._order = np.argsort(self._model_labels, kind="stable")
         self.classes_ = self._model_labels[self._order]
@@ -313,6 +316,7 @@ class TableClassifier(Classifier, BaseEstimator):
             seed=own.seed,
             figures=RecordedFigures.of(self.model_.metadata["training"]),  # of these rows, whatever file they are from
             findings=self._tabular.findings,
+            samples={name: self._tabular.labelled(rows) for name, rows in self._set_aside.items()},
             **options,
         )
         write_atomically(path, render(summary))
@@ -363,6 +367,14 @@ class TableClassifier(Classifier, BaseEstimator):
         table = self._table(X)  # refuses an unfitted model
         return self._tabular.scores(table)
 
+    def _views(self) -> list[Html]:
+        view, figures = self._tabular.view, RecordedFigures.of(self.model_.metadata["training"])
+        parts = surface_views(view.classifier, symbols_of(view), view.names, self._tabular.class_names)
+        if figures is None:
+            return parts
+        measured = {"accuracy": f"{figures.accuracy:.1%}", "AUC": figures.auc, "log-loss": figures.log_loss}
+        return [*parts, facts(f"Out of fold ({figures.folds} folds)", measured)]
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")
 
@@ -371,6 +383,22 @@ class TableClassifier(Classifier, BaseEstimator):
         tags.input_tags.categorical = tags.input_tags.string = True
         tags.input_tags.allow_nan = self.get_params()["missing"] != "refuse"
         return tags
+
+
+def labelled_table(table: Table, y: Any) -> tuple[Table, str]:
+    """A table with its labels as a column, and the name of that: the one of y, where that is free.
+
+    Parameters
+    ----------
+    table : Table
+    y : array-like of shape (m,)
+
+    Returns
+    -------
+    Table, str
+    """
+    target = _target_name(y, table)
+    return _labelled(table, target, column_or_1d(y, warn=True)), target
 
 
 def _labelled(table: Table, target: str, labels: np.ndarray) -> Table:

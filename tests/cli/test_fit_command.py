@@ -395,3 +395,18 @@ def test_no_time_at_all_still_gives_a_model(made, run, tmp_path, seconds):
     assert 0.0 < figures["chosen"]["score"]["mean"] < 1.0
     assert 0.0 < figures["log_loss"]["mean"] < 1.0
     assert run("predict", model, made.data_csv).code == 0
+
+
+def test_three_classes_can_share_one_list(made, run, tmp_path):
+    shared = ["--multiclass", "shared", "--k", 2, "--output", tmp_path / "m.json"]
+    told = " ".join(run("fit", made.three_csv, *ALONE, *shared, "--method", "exact").out.split())
+    assert re.search(r"proof: proved best with at most 2 terms .* chosen: 2 of \d+ terms, the same for all classes, loss", told)
+    told = " ".join(run("fit", made.three_csv, *ALONE, *shared, "--force", "--verbose").out.split())
+    assert re.search(r"terms: 2 \(for all classes\) of .* certificate, all classes: objective", told)
+    model = read_model(tmp_path / "m.json").model
+    live = (model[-1].coef_ != 0).tolist()
+    assert live[0] == live[1] == live[2]
+    judged = run("certify", tmp_path / "m.json", made.three_csv).out
+    assert judged.startswith("all classes together: 2 terms of 2 allowed; objective")
+    assert "proved best with at most 2 terms" in " ".join(judged.split())
+    assert len(json.loads(run("certify", tmp_path / "m.json", made.three_csv, "--json").out)["certificates"]) == 3

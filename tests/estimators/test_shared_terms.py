@@ -6,7 +6,15 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_iris
 
 from helpers import LOSSES, PLAIN, slow_objective
-from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, certify, load_model, save_model
+from quadric import (
+    SparseQuadraticSVC,
+    SparseQuadraticSVCCV,
+    TableClassifier,
+    alternatives,
+    certify,
+    load_model,
+    save_model,
+)
 from quadric.batches import moments
 from quadric.export import ModelFileError
 
@@ -111,3 +119,11 @@ def test_what_cannot_be_done_is_refused():
         SparseQuadraticSVC(multiclass="shared").fit(rng.normal(size=(30, 60)), np.arange(30) % 3)
     with pytest.raises(ValueError, match='need surfaces with terms of their own: use multiclass="ovr"'):
         SparseQuadraticSVC(**SHARED, coef_bounds={0: {"x0": (0, None)}}).fit(X, Y)
+
+
+def test_tables_with_several_classes():
+    table = {f"x{i}": column for i, column in enumerate(X.T)}
+    model = TableClassifier(k=2, C=4.0, loss="hinge", multiclass="shared", calibrate=None, method="exact").fit(table, Y)
+    certificate = model.certificates_[0]
+    assert (certificate.n_surfaces, certificate.n_terms, certificate.status) == (3, 2, "optimal")
+    assert certify(model, table, Y)[0].swap_optimal

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers import convex_solver, make_problem, random_samples
+from helpers import convex_solver, make_problem, random_samples, surface_of
+from quadric.certificate import Judge, Question
 from quadric.geometry import products
 from quadric.geometry.cuts import Cuts, WeighedCuts
 from quadric.losses.base import NoBound
@@ -166,3 +167,28 @@ def test_sums_are_enough_for_least_squares(shift):
         assert reached == value
         assert value == pytest.approx(expected, rel=1e-7)
         assert least <= expected <= 2.0 * value - least
+
+
+def binding(cuts, z):
+    chosen = cuts.slack(z) <= 1e-9 * (np.abs(cuts.A) @ np.abs(z) + np.abs(cuts.b))
+    return Cuts(cuts.A[chosen], cuts.b[chosen])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_judge_finds_multipliers_of_its_own(loss):
+    """Its bound on what is left to gain under cuts is never below the truth, and near it at the minimum."""
+    for seed in range(20):
+        (X, y, C, support, cuts), rng = case(seed), np.random.default_rng(seed)
+        problem = make_problem(loss, X, y, C=C)
+        solution, judge = problem.step().refit_under(support, cuts), Judge(X, np.ones(len(y)), np.ones(len(y)))
+        for size in (0.0, 1e-3, 0.1):
+            z = near(solution.z, size, rng)
+            surface, live = surface_of(problem, z, solution.c), np.flatnonzero(z)
+            on_live = binding(Cuts(cuts.A[:, np.isin(support, live)], cuts.b), solution.z[live])
+            question = Question(loss, C, len(live), y)
+            left = judge._loss_judge(surface, question).decrease(live, on_live)
+            truth = problem.objective(z, solution.c) - solution.value
+            assert left >= truth - 1e-10 * solution.value
+            assert size or left <= 1e-8 * solution.value
+            if not size:
+                assert judge._loss_judge(surface, question).residual(live, on_live) <= 1e-6

@@ -25,7 +25,21 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a limit of quadric monitor is
 prints the version; --debug anywhere shows the traceback of an error."""
 
 # Each is a function in a module of its name here
-COMMANDS = ("check", "fit", "path", "predict", "explain", "report", "monitor", "export", "certify", "compare", "paper", "data")
+COMMANDS = (
+    "check",
+    "fit",
+    "path",
+    "predict",
+    "explain",
+    "report",
+    "monitor",
+    "export",
+    "certify",
+    "compare",
+    "studio",
+    "paper",
+    "data",
+)
 
 
 def run(arguments: Sequence[str]) -> tuple[int, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,7 +65,7 @@ def certify(
     seconds = TIME_LIMIT if time_limit is None and node_limit is None else time_limit
     limits = {"time_limit": seconds, "gap_limit": gap_limit, "node_limit": node_limit}
     from quadric.examine import check_limits  # takes a second, which a help text does not have
-    from quadric.workflow.fit_summary import certificate_words
+    from quadric.workflow.fit_summary import certificate_facts, certificate_words
 
     try:
         check_limits(limits)
@@ -80,13 +79,16 @@ def certify(
     certificates = judged.certificates
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
     if as_json:
-        facts = [{"class": name, **asdict(c)} for name, c in zip(subjects, certificates, strict=True)]
+        facts = [{"class": name, **certificate_facts(c)} for name, c in zip(subjects, certificates, strict=True)]
         say_json({"rows": judged.n_rows, "same_file": same, "certificates": facts})
         return
     no_bound = NO_BOUND if judged.is_proved else NOT_IN_MEMORY
-    for name, certificate, constant in zip(subjects, certificates, judged.is_constant, strict=True):
+    said = list(zip([f"surface of {name}" for name in subjects], certificates, judged.is_constant, strict=True))
+    if loaded.view.shares_terms:
+        said = [("all classes together", certificates[0], all(judged.is_constant))]
+    for subject, certificate, constant in said:
         words = certificate_words(certificate, constant, no_bound, is_ruled=loaded.view.is_ruled)
-        say(paragraph(f"surface of {name}", f"{certificate.n_terms} terms of {certificate.k} allowed; {words}"))
+        say(paragraph(subject, f"{certificate.n_terms} terms of {certificate.k} allowed; {words}"))
     if same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
 

@@ -122,6 +122,11 @@ class TableFormat:
 EXACT_TIME_LIMIT = 60.0
 
 
+def written_values(value: Any) -> list[str]:
+    """A value, or each of several, as it is typed."""
+    return [f"{each}" for each in (value if isinstance(value, tuple) else (value,))]
+
+
 @dataclass(frozen=True)
 class Flag:
     """What the command line adds to a training option.
@@ -134,6 +139,8 @@ class Flag:
         What the user types, where it is not a value of the option itself.
     read : function
         Turns that into the value.
+    write : function
+        Turns the value into what is typed, once for each time that the option is given.
     off : str or None
         What the flag with --no- before its name does, where there is one: it sets the option to None. Both are refused.
     """
@@ -142,7 +149,28 @@ class Flag:
     metavar: str | None = None
     kind: Any = None
     read: Callable[[Any], Any] = lambda value: value
+    write: Callable[[Any], list[str]] = written_values
     off: str | None = None
+
+
+def together(values: Any) -> list[str]:
+    """Numbers in one option."""
+    return [",".join(map(str, values))]
+
+
+def weights_written(value: Any) -> list[str]:
+    """As ``class_weights`` reads them."""
+    return [value] if isinstance(value, str) else [f"{name}={weight}" for name, weight in value.items()]
+
+
+def sets_written(value: Any) -> list[str]:
+    """As ``column_sets`` reads them."""
+    return ["none"] if isinstance(value, str) else [",".join(members) for members in value]
+
+
+def prices_written(value: Any) -> list[str]:
+    """As ``column_prices`` reads them."""
+    return [f"{name}:{price}" for name, price in value.items()]
 
 
 def _several(help: str, metavar: str) -> Flag:  # noqa: A002
@@ -155,6 +183,7 @@ FLAGS = {
     "loss": Flag("Loss to minimise; auto: cross-validation chooses."),
     "terms": Flag("Terms to choose from: linear ones, or squares and products, too; auto: cross-validation chooses."),
     "method": Flag("Search for the terms: local search, the paper's algorithm, or branch and bound with a proof."),
+    "multiclass": Flag("More than two classes: terms of its own for each (ovr), or one list of at most k for all (shared)."),
     "cross_validate": Flag("Cross-validate, to choose and to judge; without it, --k and --C are needed.  [default: cv]"),
     "folds": Flag("Folds of the cross-validation."),
     "groups": Flag("Column of groups, such as customers, that folds keep together. It is not a feature.", "COLUMN"),
@@ -178,12 +207,14 @@ FLAGS = {
         "NUMBERS",
         str | None,
         partial(integers, option="--ks"),
+        together,
     ),
     "Cs": Flag(
         "Values of C to try.  [default: four for each loss, and more while the last is best]",
         "NUMBERS",
         str | None,
         partial(numbers, option="--Cs"),
+        together,
     ),
     "positive": Flag(
         "Class of two with positive scores.  [default: 1, yes, true, bad, default, ... in pairs of plain sense, else the rarer "
@@ -211,7 +242,11 @@ FLAGS = {
     "texts": _several("Column of names that look like numbers or dates, such as codes. Repeatable.", "COLUMN"),
     "dates": _several("Column of dates, which become days since the earliest one. Repeatable.", "COLUMN"),
     "class_weight": Flag(
-        "Weight of the errors of a class, repeatable; or: balanced.", "CLASS=WEIGHT", list[str] | None, class_weights
+        "Weight of the errors of a class, repeatable; or: balanced.",
+        "CLASS=WEIGHT",
+        list[str] | None,
+        class_weights,
+        weights_written,
     ),
     "calibrate": Flag(
         "Add probabilities, fitted on out-of-fold scores: by a sigmoid, with an offset only where the scores ask for it (auto) "
@@ -228,6 +263,11 @@ FLAGS = {
         str,
         number_or_word,
     ),
+    "points": Flag(
+        "Scale of a scorecard: 600:20:50 is 600 points at odds of 50 to 1, and 20 points double the odds. predict, report and "
+        "export then show points.",
+        "POINTS:DOUBLE:ODDS",
+    ),
     "include": _several("Term that must be used: age, age^2, 'age*income'. Repeatable.", "TERM"),
     "exclude": _several("Term that must not be used; 'age*' is every product of age. Repeatable.", "TERM"),
     "interaction_cst": Flag(
@@ -236,6 +276,7 @@ FLAGS = {
         "COLUMNS|none",
         list[str] | None,
         column_sets,
+        sets_written,
     ),
     "hierarchy": Flag("Products only with one (weak) or both (strong) of their linear terms, squares only with theirs."),
     "max_features": Flag("Largest number of columns in the terms of one surface."),
@@ -244,6 +285,7 @@ FLAGS = {
         "COLUMN:PRICE",
         list[str] | None,
         column_prices,
+        prices_written,
     ),
     "max_cost": Flag("Largest sum of the prices of the columns in the terms of one surface."),
     "frozen": _several("Column that changes advised by quadric explain must leave alone. Repeatable.", "COLUMN"),
@@ -259,12 +301,12 @@ FLAGS = {
 
 # Groups of the options in help texts
 PANELS = {
-    "Model": "k C loss terms method standardize clip class_weight include exclude",
+    "Model": "k C loss terms method multiclass standardize clip class_weight include exclude",
     "Rules": "interaction_cst hierarchy max_features feature_cost max_cost",
     "Samples": "holdout time_column after",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
-    "Classes and probabilities": "positive favourable calibrate cutoff frozen actionable",
+    "Classes and probabilities": "positive favourable calibrate cutoff points frozen actionable",
     "Run": "seed n_jobs time_limit gap_limit fit_time_limit allow_degenerate",
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
@@ -272,8 +314,8 @@ PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.spl
 SAMPLES = ("holdout", "time_column", "after")
 # Options of ``quadric fit`` alone: what becomes of the model, and how long its fit may take
 ONLY_FIT = (
-    *("method", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen", "actionable"),
-    *("time_limit", "gap_limit", "fit_time_limit", "allow_degenerate", *SAMPLES),
+    *("method", "multiclass", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "points", "favourable"),
+    *("frozen", "actionable", "time_limit", "gap_limit", "fit_time_limit", "allow_degenerate", *SAMPLES),
 )
 
 

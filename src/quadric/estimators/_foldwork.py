@@ -146,6 +146,13 @@ class SampledParts:
         is_drawn[drawn_rows(np.arange(1, len(samples.target) + 1), size, 0)] = True
         return SampledParts(samples, is_drawn, coding)
 
+    @staticmethod
+    def coded(samples: LabelledSamples, coding: Coding | None) -> SampledParts:
+        """Those of a coded table: each fold imputes values and groups levels as its own training rows say."""
+        if coding is None or not coding.learns:
+            return SampledParts.of(samples)
+        return SampledParts.of(replace(samples, X=coding.with_gaps(samples.X)), replace(coding, gaps=None))  # X has them
+
     def part(self, task: FoldTask, fold: Fold) -> TrainingPart:
         train = self.samples.part(fold.train)
         if self.coding is None:
@@ -223,6 +230,10 @@ class FoldRunner:
     ) -> None:
         self.task, self.parts, self.scoring, self.folds, self.processes = task, parts, scoring, folds, processes
         self._prepared: list[Prepared | None] = [None] * len(folds)
+
+    def prepare(self, parts: Sequence[TrainingPart]) -> None:
+        """Take over what the folds fit to from an earlier runner."""
+        self._prepared = [(part, part.search(self.task, number)) for number, part in enumerate(parts)]
 
     def score(self, plan: ScoringPlan, board: Scoreboard, what: str) -> None:
         if not plan:

@@ -22,6 +22,7 @@ from quadric.errors import ParameterError, warn_user
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.estimators.shape_rules import RULED, SHAPES, ShapeDemands, shape_demands
 from quadric.estimators.validation import OVR, SHARED, named_losses, numbers_only, warn_of_spread
+from quadric.estimators.views import surface_views
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
@@ -30,6 +31,7 @@ from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_line
 from quadric.labels import class_texts, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import fits
+from quadric.notebook import Html, folded, view
 from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.extent import is_small
 from quadric.samples.folds import key_of
@@ -65,6 +67,21 @@ class Classifier(ClassifierMixin):
     def _forget(self) -> None:
         for attribute in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, attribute)
+
+    def _views(self) -> list[Html]:
+        """What notebooks show of the fitted classifier, above its parameters as scikit-learn shows them; computes nothing."""
+        return []
+
+    def _repr_html_inner(self) -> str:
+        return self._viewed(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {kind: self._viewed(shown) if kind == "text/html" else shown for kind, shown in bundle.items()}
+
+    def _viewed(self, diagram: str) -> str:
+        parts = self._views() if self.__sklearn_is_fitted__() else []
+        return view(type(self).__name__, [*parts, folded("Parameters", diagram)]) if parts else diagram
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the samples that are classified correctly.
@@ -117,6 +134,20 @@ class SurfaceClassifier(Classifier, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "surfaces_")
+
+    def _views(self) -> list[Html]:
+        names = self._feature_names()
+        return surface_views(self, self._symbols(self._units), names, class_texts(self.classes_))
+
+    @property
+    def _units(self) -> Units:
+        """From X to the units of the surfaces."""
+        return Units.plain(self.n_features_in_)
+
+    def _symbols(self, units: Units) -> list[Symbol]:
+        """The features in these units, as equations write them."""
+        columns = zip(units.center, units.scale, units.low, units.high, strict=True)
+        return [Symbol.of(shown(name), *own) for name, own in zip(self._feature_names(), columns, strict=True)]
 
     def _set_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> None:
         self.surfaces_ = list(surfaces)
@@ -460,8 +491,7 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         if form == "expanded":
             plain = Units.plain(self.n_features_in_)
             units, surfaces = replace(plain, low=units.low, high=units.high), self.raw_surfaces_
-        columns = zip(units.center, units.scale, units.low, units.high, strict=True)
-        symbols = [Symbol.of(shown(name), *own) for name, own in zip(self._feature_names(), columns, strict=True)]
+        symbols = self._symbols(units)
         live = np.logical_or.reduce([surface.live_features for surface in surfaces])
         caps = cap_lines([symbol for symbol, is_used in zip(symbols, live, strict=True) if is_used], digits)
         lines = equation_lines(surfaces, symbols, class_texts(self.classes_), digits)

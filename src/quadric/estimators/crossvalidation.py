@@ -52,6 +52,7 @@ from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData
 from quadric.losses.footprint import check_memory
+from quadric.notebook import Html, facts
 from quadric.progress import counted, part, parts, writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream, Stream
@@ -329,9 +330,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         board = self._scoreboard(task, len(folds))
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
-        coding = coding if coding is not None and coding.learns else None
-        of_folds = samples if coding is None else replace(samples, X=coding.with_gaps(samples.X))
-        parts = SampledParts.of(of_folds, None if coding is None else replace(coding, gaps=None))  # X has them
+        parts = SampledParts.coded(samples, coding)
         work = FoldRunner(task, parts, Scoring.of(self.scoring, samples.target.classes), folds, processes)
         with part(0.0, 0.7):
             self._cross_validate(board, work)
@@ -402,17 +401,15 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         task = self._task(samples.n_features, samples.target.classes, deadline)
         board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.target.classes)
         with part(0.0, 0.4):
-            sums = surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
-        moments = sums.whole()
-        whole = SummedSamples.of(moments, self.class_weight, standardize=bool(self.standardize), sample=samples)
-        samples = replace(samples, target=samples.target.with_factors(whole.moments.factors))
-        work = FoldRunner(task, SummedParts(samples, sums), scoring, folds, processes_of(self.n_jobs, n_folds))
+            whole, summed = self._summed(surveyed, n_folds)
+        moments = summed.sums.whole()
+        work = FoldRunner(task, summed, scoring, folds, processes_of(self.n_jobs, n_folds))
         with part(0.4, 0.6):
             self._cross_validate(board, work)
         with part(0.6, 0.7):
             self.all_rows_scored_ = surveyed.has_all_rows or (scoring.is_additive and not task.out_of_time())
             if self.all_rows_scored_ and not surveyed.has_all_rows:
-                board.score_all_rows(scoring, surveyed.stream.source, samples.target.class_weight, surveyed.stream.seed)
+                board.score_all_rows(scoring, surveyed.stream.source, summed.samples.target.class_weight, surveyed.stream.seed)
         cell = self._set_choice(board, work)
 
         def fit(quick: QuickSearch, starts: Sequence[IntArray]) -> None:
@@ -424,6 +421,13 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
 
         with part(0.7, 1.0):
             self._fit_chosen(whole, task, board, cell, fit)
+
+    def _summed(self, surveyed: CappedStream, n_folds: int) -> tuple[SummedSamples, SummedParts]:
+        """Sums over all rows, and those of each fold, by one pass."""
+        samples, sums = surveyed.samples(), surveyed.fold_moments(n_folds, by_class=self.class_weight is not None)
+        whole = SummedSamples.of(sums.whole(), self.class_weight, standardize=bool(self.standardize), sample=samples)
+        samples = replace(samples, target=samples.target.with_factors(whole.moments.factors))
+        return whole, SummedParts(samples, sums)
 
     def _fit_chosen(
         self,
@@ -506,6 +510,18 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             with part(*(0.75 + 0.25 * (self.n_extensions_ + done) / MOST_EXTENSIONS for done in (0, 1))):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1
+
+    def _views(self) -> list[Html]:
+        by_loss = isinstance(self.cv_scores_, dict)
+        scores, Cs = (found[self.best_loss_] if by_loss else found for found in (self.cv_scores_, self.Cs_))
+        cell = np.asarray(scores)[:, list(Cs).index(self.best_C_), list(self.ks_).index(self.best_k_)]
+        chosen = {
+            "terms allowed": self.best_k_,
+            "C": self.best_C_,
+            "loss": self.best_loss_,
+            f"score of {len(cell)} folds": f"{cell.mean():.4g}",
+        }
+        return [*super()._views(), facts("Chosen by cross-validation", chosen)]
 
     def _set_choice(self, board: Scoreboard, work: FoldRunner) -> GridCell:
         cell, scores = board.choice(self.rule), board.scores()

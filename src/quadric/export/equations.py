@@ -10,7 +10,7 @@ import numpy as np
 
 from quadric.export._schema import quadric_version
 from quadric.export.scoring import ScoringModel, scoring_model
-from quadric.fitted import Model
+from quadric.fitted import FittedModel, Model
 from quadric.geometry.writing import (
     ANYTHING,
     LEVEL,
@@ -63,7 +63,7 @@ def equation(model: Model, *, form: str = "centred", precision: int | None = Non
         One line per surface, one per date that says where its days begin, and what the columns are capped at.
     """
     scoring, digits = _in_form(model, form, precision)
-    lines = equation_lines(scoring.surfaces, _symbols(scoring), scoring.classes, digits)
+    lines = equation_lines(scoring.surfaces, symbols_of(scoring), scoring.classes, digits)
     return "\n".join([*lines, *_legend(model, scoring, form, digits)])
 
 
@@ -81,7 +81,7 @@ def to_latex(model: Model, *, form: str = "centred", precision: int | None = Non
     """
     scoring, digits = _in_form(model, form, precision)
     style = _Latex(digits)
-    symbols = _symbols(scoring, style.feature)
+    symbols = symbols_of(scoring, style.feature)
     rows = []
     heads = ["f"] if scoring.is_binary else [f"f_{{\\text{{{escaped_latex(name)}}}}}" for name in scoring.classes]
     for head, surface in zip(heads, scoring.surfaces, strict=True):
@@ -105,7 +105,7 @@ def _legend(model: Model, scoring: ScoringModel, form: str, digits: int) -> list
     dates = [f"{name}: days since {column.origin}" for name, column in columns if column.origin is not None]
     forms = [f"{name}: texts such as {column.form}" for name, column in columns if column.form and column.type == "number"]
     notes = form_note(form, scoring_model(model).surfaces, scoring.surfaces)
-    return [*dates, *forms, *cap_lines(_symbols(scoring), digits), *notes]
+    return [*dates, *forms, *cap_lines(symbols_of(scoring), digits), *notes]
 
 
 def _plain_feature(feature: CodedFeature, column: str) -> str:
@@ -114,10 +114,17 @@ def _plain_feature(feature: CodedFeature, column: str) -> str:
     return FORMS[feature.kind] % shown(column)
 
 
-def _symbols(scoring: ScoringModel, written: Callable[[CodedFeature, str], str] = _plain_feature) -> list[Symbol]:
+def symbols_of(model: ScoringModel | FittedModel, written: Callable[[CodedFeature, str], str] = _plain_feature) -> list[Symbol]:
+    """The features as equations write them, with their units.
+
+    Parameters
+    ----------
+    model : ScoringModel or FittedModel
+    written : function of a feature and the name of its column
+    """
     return [
-        Symbol.of(written(v.feature, scoring.inputs[v.feature.input].name), v.center, v.scale, v.low, v.high)
-        for v in scoring.variables
+        Symbol.of(written(v.feature, model.inputs[v.feature.input].name), v.center, v.scale, v.low, v.high)
+        for v in model.variables
     ]
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quadric.errors import quoted
+from quadric.errors import printable, quoted
 from quadric.geometry.surface import QuadraticSurface
 
 # Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other.
@@ -170,11 +170,6 @@ def form_note(form: str, surfaces: Sequence[QuadraticSurface], written: Sequence
         return []
     before, after = (sum(len(surface.products) for surface in each) for each in (surfaces, written))
     return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
-
-
-def printable(text: str) -> str:
-    """A text from data on one line, with everything unprintable escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
 
 
 def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:

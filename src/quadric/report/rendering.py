@@ -153,7 +153,7 @@ def _stop(
     """
     cv, features, certificate = summary.cross_validation, summary.features, view.certificate
     heading = f"{number_of(view.k, 'term')}{_roles(summary, view.k) if curves else ''}"
-    lines = [_line(c.weight, term_symbol(c, features), term_words(c, features, sides)) for c in view.coefficients]
+    lines = [line(c.weight, term_symbol(c, features), term_words(c, features, sides)) for c in view.coefficients]
     spread = f" \N{PLUS-MINUS SIGN} {percent(cv.error[i])}" if cv.folds > 1 else ""  # one fold has no standard error
     facts = (
         f"{percent(cv.mean[i])}{spread}{'' if curves else ' (all classes together)'}",
@@ -168,7 +168,7 @@ def _stop(
         "k": view.k,
         "heading": heading,
         "status": f"{heading}: accuracy {facts[0]}, objective {facts[2]}, {gap}.",
-        "lines": [*lines, _line(view.intercept, "", "The constant.")],
+        "lines": [*lines, line(view.intercept, "", "The constant.")],
         "centred": view.equation,
         "expanded": view.expanded,
         "cells": heat["cells"][i],
@@ -178,7 +178,8 @@ def _stop(
     }
 
 
-def _line(weight: float, symbol: str, words: str) -> dict[str, str]:
+def line(weight: float, symbol: str, words: str) -> dict[str, str]:
+    """A term of an equation, with its number as people read it."""
     return {"sign": MINUS if weight < 0 else "+", "size": number(abs(weight)), "symbol": symbol, "words": words}
 
 

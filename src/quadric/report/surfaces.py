@@ -44,10 +44,14 @@ def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Ce
     """A surface as the slider shows it; ``code`` is its position among several."""
     model = subject.fitted.with_surfaces([surface]) if subject.is_binary else subject.fitted.model
     centred, expanded = (equation(model, form=form).split("\n")[code] for form in ("centred", "expanded"))
+    return View(k, coefficients(surface), surface.c, centred, expanded, certificate)
+
+
+def coefficients(surface: QuadraticSurface) -> tuple[Coefficient, ...]:
+    """The terms of a surface, the largest weights first."""
     z = surface.coordinates()
     found = [_coefficient(int(term), surface.n_features, z[term]) for term in np.flatnonzero(z)]
-    ordered = tuple(sorted(found, key=lambda coefficient: -abs(coefficient.weight)))
-    return View(k, ordered, surface.c, centred, expanded, certificate)
+    return tuple(sorted(found, key=lambda coefficient: -abs(coefficient.weight)))
 
 
 def _coefficient(term: int, n_features: int, value: float) -> Coefficient:
@@ -88,6 +92,8 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     subject : Subject
     ks : increasing sequence of int or None
     """
+    if subject.fitted.shapes:  # the path knows no rules on slopes and coefficients
+        return (subject.k,)
     n_features, first = subject.fitted.n_features, max(1, len(subject.limits.include))
     if ks is None:
         last = max(first, min(term_count(n_features) - len(subject.limits.exclude), max(2 * subject.k, FEWEST_KS)))
@@ -95,8 +101,10 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     return tuple(sorted({*k_grid(ks, n_features).tolist(), subject.k}))
 
 
-def views_along(subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool) -> tuple[tuple[View, ...], float]:
-    """The best surface found for every number of terms (the model's own at its k), and the path's objective at the model's k.
+def views_along(
+    subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool
+) -> tuple[tuple[View, ...], float | None]:
+    """The best surface found for every number of terms (the model's own at its k), and what the path reached there.
 
     Parameters
     ----------
@@ -123,7 +131,7 @@ def views_along(subject: Subject, ks: Sequence[int], own: Certificate, *, bounds
         view_of(subject, surface, k, proof.bounded(None if np.isnan(bound) else bound))
         for surface, k, proof, bound in zip(surfaces, ks, proofs, proved, strict=True)
     )
-    return tuple(views), float(path.objective[0, at])
+    return tuple(views), None if subject.fitted.shapes else float(path.objective[0, at])
 
 
 def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: TermStability | None) -> SurfaceSummary:

@@ -15,6 +15,7 @@ from quadric.blas import one_blas_thread
 from quadric.errors import warn_of_contradiction
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Explorer, Found, SparseProblem, Step, TrainingData
+from quadric.notebook import NOTHING, paragraph, table, view
 from quadric.progress import Report, parts, silent
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.exact import prove
@@ -152,6 +153,16 @@ class QuadraticPath:
         scored = "" if self.scores is None else f"; scores of {len(self.scores)} folds"
         proved = "" if self.lower_bound is None else f"; {self.proved.sum()} of {self.proved.size} proved best"
         return f"QuadraticPath({grid}; {self.n_terms} terms to choose from{scored}{proved})"
+
+    def _repr_html_(self) -> str:
+        columns = {f"objective, C = {C:g}": objective for C, objective in zip(self.Cs, self.objective, strict=True)}
+        if self.gap is not None:
+            columns |= {f"gap, C = {C:g}": gap for C, gap in zip(self.Cs, self.gap, strict=True)}
+        if self.scores is not None:
+            columns |= {f"score, C = {C:g}": mean for C, mean in zip(self.Cs, self.scores.mean(axis=0), strict=True)}
+        cells = [[NOTHING if np.isnan(value) else float(value) for value in column] for column in columns.values()]
+        rows = zip(self.ks.tolist(), *cells, strict=True)
+        return view("QuadraticPath", [paragraph(repr(self)), table("By number of terms", ("k", *columns), rows)])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the objective, and where there are any the lower bound and the mean score, against k; needs matplotlib.

@@ -81,6 +81,14 @@ class QuickSearch:
         self._digests: dict[tuple[str, str], TrainingData] = {}
         self._supports: dict[tuple[str, str, tuple[int, ...], float], dict[int, IntArray]] = {}
 
+    def sharing(self, dictionaries: Mapping[str, Dictionary], loss: str) -> QuickSearch:
+        """The same samples searched in other dictionaries, whose terms the widest one here has: on its sums for a loss."""
+        widest = list(self._dictionaries)[-1]
+        other = QuickSearch(self._samples, {**dictionaries, widest: self._dictionaries[widest]}, report=self._report)
+        if not loss_named(loss).keeps_rows:
+            other._digests[widest, loss] = self.digest(widest, loss)
+        return other
+
     def rows(self, terms: str, loss: str, surface: int, grid: Grid) -> Iterator[list[PathCell]]:
         """The cells of one C after the other, for one class against the rest."""
         if self._by_decomposition and not self._is_shared:

@@ -103,6 +103,10 @@ def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judg
             raise ValueError(
                 f"the certificate of a model with the loss {loss} needs all rows in memory: certify it on a part of them"
             )
+        if view.shares_terms:
+            raise ValueError(
+                f"with the loss {loss} a list of terms for all classes needs all rows in memory: certify it on a part of them"
+            )
         with part(0.0, 0.2):
             totals, found = source.total(Together((class_totals, ranges))).parts
         with part(0.2, 1.0):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from quadric.certificate import Certificate
 from quadric.export import equation
+from quadric.fitted import FittedModel
 from quadric.samples.recoding import FEWEST_ROWS
+from quadric.workflow.cutoff_words import cutoff_facts
 from quadric.workflow.cv_summary import Figure, grids_of
 from quadric.workflow.options import AUTO
 from quadric.workflow.rule_words import rule_words
@@ -51,7 +54,23 @@ def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str
     parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
     if certificate.swap_optimal and certificate.status != "optimal":
         parts.append(f"no {'admissible ' * is_ruled}exchange of one term helps")
-    return "; ".join([*parts, _proof_words(certificate, no_bound, is_ruled)])
+    slopes = [proof.words() for proof in certificate.monotone]
+    return "; ".join([*parts, _proof_words(certificate, no_bound, is_ruled), *slopes])
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """A certificate as plain values, for JSON.
+
+    Parameters
+    ----------
+    certificate : Certificate
+
+    Returns
+    -------
+    dict
+    """
+    slopes = [asdict(proof) | {"proved": proof.proved} for proof in certificate.monotone]
+    return asdict(replace(certificate, monotone=())) | {"monotone": slopes}
 
 
 def _proof_words(certificate: Certificate, no_bound: str, is_ruled: bool) -> str:
@@ -105,15 +124,18 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
     dict
     """
     data, model, chosen = trained.data, trained.classifier, _chosen(trained)
-    counts = ", ".join(str(certificate.n_terms) for certificate in model.certificates_)
-    terms = f"{counts} of {trained.n_candidates} terms, loss {model.loss}, C = {model.C:g}"
+    shared = ", the same for all classes" * trained.view.shares_terms
+    counts = ", ".join(str(certificate.n_terms) for _, certificate, _ in _certificates(trained))
+    terms = f"{counts} of {trained.n_candidates} terms{shared}, loss {model.loss}, C = {model.C:g}"
     n_missing, columns = sum(data.missing.values()), f"{len(data.missing)} column{'s' * (len(data.missing) > 1)}"
     treated = f"{data.n_dropped} rows dropped" if trained.options.missing == "drop" else "imputed"
     return {
         "certificate": CONSTANT if any(trained.is_constant) else None,
         **(_proofs(trained, stopped) if model.method == "exact" else {}),
+        **slope_facts(trained.view, data.class_names),
         "how good": _goodness(trained),
         "beside it": _beside(trained),
+        **cutoff_facts(trained),
         "chosen": "; ".join(text for text in (terms, rule_words(trained.options), chosen) if text),
         "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
         "read in passes": _passes(trained),
@@ -121,7 +143,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
 
 
 # What a fit prints of its samples, and how many columns and terms that moved
-SHOWN = ("samples", "event rate", "accuracy", "AUC", "KS", "log loss", "PSI")
+SHOWN = ("samples", "event rate", "accuracy", "AUC", "log loss", "PSI")
 MOST_DRIFTS = 3
 
 
@@ -160,9 +182,11 @@ def sample_facts(trained: Trained) -> dict[str, str | None]:
     table = trained.samples.table
     for name in table.samples[1:]:
         kinds = {"columns": table.columns.get(name, ()), "terms": table.terms.get(name, ())}
-        moved = {kind: sorted(drifts, key=lambda each: -each.psi)[:MOST_DRIFTS] for kind, drifts in kinds.items() if drifts}
-        lists = (f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in most)}" for kind, most in moved.items())
-        words[f"moved most in {name} (PSI)"] = "; ".join(lists)
+        lists = []
+        for kind, drifts in kinds.items():
+            moved = sorted((each for each in drifts if each.psi > each.psi_by_chance), key=lambda each: -each.psi)[:MOST_DRIFTS]
+            lists += [f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in moved)}"] * bool(moved)
+        words[f"moved most in {name} (PSI)"] = "; ".join(lists) or "nothing more than by chance"
     return words
 
 
@@ -177,29 +201,40 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
     -------
     dict
     """
-    data, certificates, found = trained.data, trained.classifier.certificates_, trained.cross_validation
-    subjects = [f"certificate, {name}" for name in data.class_names] if len(certificates) > 1 else ["certificate"]
-    words = (
-        certificate_words(*one, NO_BOUND, is_ruled=trained.view.is_ruled)
-        for one in zip(certificates, trained.is_constant, strict=True)
-    )
+    found, is_ruled = trained.cross_validation, trained.view.is_ruled
+    proofs = {
+        f"certificate{name and f', {name}'}": certificate_words(certificate, is_constant, NO_BOUND, is_ruled=is_ruled)
+        for name, certificate, is_constant in _certificates(trained)
+    }
     return {
         "classes": _classes(trained),
         "base rate": base_rates(trained),
         "accuracy": _accuracy(trained),
         "AUC": None if found is None or found.auc is None else f"{_figure(found.auc, 'roc_auc')} out of fold",
         "beside it": _beside(trained),
+        **cutoff_facts(trained),
         "log-loss": None if found is None or found.log_loss is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
         "terms": _terms(trained),
         "chosen": _chosen(trained),
         "rules": rule_words(trained.options),
         "runner-up": _runner_up(trained),
-        **dict(zip(subjects, words, strict=True)),
+        **proofs,
         "left out": _excluded(trained),
         "missing values": _missing(trained),
         "read in passes": _passes(trained),
         "probabilities": trained.options.calibrate and f"{trained.model.method_}, fitted on out-of-fold scores",
     }
+
+
+def _certificates(trained: Trained) -> list[tuple[str, Certificate, bool]]:
+    """Each certificate with the name of its class, which two classes do not need, and whether the scores are constant.
+
+    Where all classes share their terms there is one.
+    """
+    names, certificates = trained.data.class_names, trained.classifier.certificates_
+    if trained.view.shares_terms:
+        return [("all classes", certificates[0], all(trained.is_constant))]
+    return list(zip(names if len(certificates) > 1 else [""], certificates, trained.is_constant, strict=True))
 
 
 def _proofs(trained: Trained, stopped: bool) -> dict[str, str]:
@@ -211,6 +246,23 @@ def _proofs(trained: Trained, stopped: bool) -> dict[str, str]:
     if len(set(words)) == 1:
         return {"proof": words[0]}
     return {f"proof, {name}": each for name, each in zip(trained.data.class_names, words, strict=True)}
+
+
+def slope_facts(view: FittedModel, class_names: Sequence[str]) -> dict[str, str]:
+    """What is proved of slopes, by subject: once for two classes.
+
+    Parameters
+    ----------
+    view : FittedModel
+    class_names : sequence of str
+
+    Returns
+    -------
+    dict
+    """
+    subjects = ["slopes"] if len(view.surfaces) == 1 else [f"slopes, {name}" for name in class_names]
+    pairs = zip(subjects, view.slope_proofs(), strict=True)
+    return {subject: "; ".join(proof.words() for proof in proofs) for subject, proofs in pairs if proofs}
 
 
 def _goodness(trained: Trained) -> str:
@@ -296,8 +348,8 @@ def _spread(figure: Figure, factor: int, digits: int) -> str:
 
 def _terms(trained: Trained) -> str:
     data, model = trained.data, trained.classifier
-    counts = [str(certificate.n_terms) for certificate in model.certificates_]
-    used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1)
+    counts = [str(certificate.n_terms) for _, certificate, _ in _certificates(trained)]
+    used = ", ".join(counts) + " (one surface per class)" * (len(counts) > 1) + " (for all classes)" * trained.view.shares_terms
     origin = f"{len(data.encoder.inputs_)} columns, {data.X.shape[1]} features, {data.n_rows} rows"
     return (
         f"{used} of {trained.n_candidates} ({origin}); k = {model.k}, C = {model.C:g}, loss {model.loss}, method {model.method}"
@@ -422,7 +474,7 @@ def plain_facts(trained: Trained) -> dict[str, Any]:
         "cutoff": trained.cutoff,
         "cross_validation": found,
         "samples": trained.samples and trained.samples.recorded(),
-        "certificates": [asdict(certificate) for certificate in model.certificates_],
+        "certificates": [certificate_facts(certificate) for certificate in model.certificates_],
         "excluded": data.limits.counts | {"terms": len(data.limits.left_out)},
         "missing": data.missing,
         "check": data.check.recorded(),

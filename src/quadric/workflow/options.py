@@ -36,6 +36,8 @@ class TrainingOptions:
         Terms to choose from, as in SparseQuadraticSVCCV; "auto" without cross-validation means quadratic ones.
     method : {"best", "pd", "exact"}
         Of the final fit; cross-validation uses "best" where this is "exact".
+    multiclass : {"ovr", "shared"}
+        With more than two classes: terms of its own for each class, or one list of at most k terms for all of them.
     cross_validate : bool or None
         None: unless there is nothing to choose and nothing to calibrate. False: k and C are needed.
     folds : int
@@ -90,6 +92,10 @@ class TrainingOptions:
         Whether, and how, scores become probabilities, as in CalibratedModel.
     cutoff : float or str
         Probability above which the second of two classes is predicted, or a rule that chooses it, as in CalibratedModel.
+    points : str or None
+        Scale of a scorecard, "600:20:50": 600 points at odds of 50 to 1, and 20 points that double the odds. The model file
+        keeps it for predictions, reports and exports. More points speak for ``favourable``, or else for the class that is not
+        positive.
     include, exclude : tuples of str
         Names of terms; a column of categories stands for all of its features.
     interaction_cst, hierarchy, max_features, feature_cost, max_cost :
@@ -117,6 +123,7 @@ class TrainingOptions:
     loss: str = AUTO
     terms: Literal["auto", "linear", "quadratic"] = "auto"
     method: Literal["best", "pd", "exact"] = "best"
+    multiclass: Literal["ovr", "shared"] = "ovr"
     cross_validate: bool | None = None
     folds: int = 5
     groups: str | None = None
@@ -145,6 +152,7 @@ class TrainingOptions:
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5
+    points: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     interaction_cst: str | Sequence[Iterable[str]] | None = None
@@ -164,6 +172,7 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         from quadric.estimators import validation as rule  # takes a second, which a help text does not have
         from quadric.estimators.cutoffs import EVEN, read_cutoff
+        from quadric.fitted.points import ScoreScale
         from quadric.tables.dates import LIKE_THIS
         from quadric.workflow.scorers import check_scoring
 
@@ -211,13 +220,16 @@ class TrainingOptions:
             )
         if self.Cs is not None and (not self.Cs or not all(map(rule.LOSS_WEIGHT.holds, self.Cs))):
             raise OptionError(f"the values of C to try must each be {rule.LOSS_WEIGHT.words}, got {_some(self.Cs)}", Cs=None)
-        for name, check in {"cutoff": read_cutoff, "scoring": check_scoring}.items():
+        for name, check in {"cutoff": read_cutoff, "scoring": check_scoring, "points": ScoreScale.read}.items():
             try:
-                check(getattr(self, name))
+                if getattr(self, name) is not None:
+                    check(getattr(self, name))
             except ValueError as error:
                 raise OptionError(str(error), **{name: None}) from None
         if self.calibrate is None and self.cutoff != EVEN:
             raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="auto")
+        if self.points is not None and self.calibrate not in ("auto", "sigmoid"):
+            raise OptionError("points need probabilities by a sigmoid: calibrate the scores", points=None, calibrate="auto")
 
     @property
     def gives_probabilities(self) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from quadric.errors import ParameterError, listed, refuse_unknown, unknown_names, warn_user
 from quadric.estimators import ScaleWarning
-from quadric.estimators.constraints import support_limits
+from quadric.estimators.constraints import LINEAR, support_limits
 from quadric.estimators.feature_rules import BUDGETS, RULES, by_number
 from quadric.estimators.validation import spread_trouble
 from quadric.geometry.terms import term_count, term_index
@@ -114,6 +114,10 @@ class PreparedData:
         What a look at the table brought up.
     forms : mapping
         How dates and numbers are written in columns of texts, where not as we do.
+    redundant : tuple of pairs of int
+        Features whose products are redundant with linear terms.
+    thin : frozenset of int
+        Terms that are not zero in too few rows.
     """
 
     encoder: TableEncoder
@@ -131,6 +135,8 @@ class PreparedData:
     coding: Coding | None = None
     check: TableCheck = field(default_factory=TableCheck)
     forms: Mapping[str, str] = field(default_factory=dict)
+    redundant: tuple[tuple[int, int], ...] = ()
+    thin: frozenset[int] = frozenset()
 
     @cached_property
     def y(self) -> np.ndarray:
@@ -147,10 +153,44 @@ class PreparedData:
         """Of the columns of X."""
         return [feature.name for feature in self.encoder.features_]
 
+    def under(self, options: TrainingOptions) -> PreparedData:
+        """The same with the rules on terms and columns that other options have.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        PreparedData
+        """
+        limits = _term_limits(self.encoder, self.redundant, options)
+        thin = self.thin.difference(limits.include, limits.exclude)
+        n_rare = len(thin.difference(limits.forbidden))
+        limits = replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=n_rare)
+        return replace(self, limits=limits)
+
     @property
     def n_candidates(self) -> int:
         """Number of terms that a surface may use."""
         return term_count(self.X.shape[1]) - len(self.limits.left_out)
+
+    def n_candidates_of(self, terms: str) -> int:
+        """Number of terms of a kind that a surface may use.
+
+        Parameters
+        ----------
+        terms : {"linear", "quadratic", "auto"}
+
+        Returns
+        -------
+        int
+        """
+        if terms != LINEAR:
+            return self.n_candidates
+        n_features = self.X.shape[1]
+        first = term_count(n_features) - n_features  # linear terms come last
+        return n_features - sum(term >= first for term in self.limits.left_out)
 
     def class_weight(self, wanted: object) -> object:
         """Weights by the names of the classes as weights by their labels.
@@ -242,7 +282,8 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         codes=np.arange(len(names)),
         labels=labels,
         class_names=names,
-        limits=_term_limits(encoder, redundant_pairs(encoder, learned.two_valued(encoder)), options),
+        limits=TermLimits([], [], 0, 0),
+        redundant=tuple(redundant_pairs(encoder, learned.two_valued(encoder))),
         missing=learned.missing,
         n_dropped=learned.n_dropped,
         sha256=parts.digest(),
@@ -250,6 +291,7 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
         check=check,
         forms=options.forms,
     )
+    data = data.under(options)
     data.class_weight(options.class_weight)  # refused now rather than after a cross-validation
     source = coded_source(parts, columns, encoder, names, learned.class_counts, drops=options.missing == "drop")
     return Stream(source, tuple(data.feature_names), target, labels, options.seed, options.groups is not None), data
@@ -276,19 +318,17 @@ def with_rows(data: PreparedData, rows: SampleBatch, options: TrainingOptions, *
         assert rows.keys is not None
         _, first, places = np.unique(rows.keys, return_index=True, return_inverse=True)
         groups = np.argsort(np.argsort(first))[places]
-    coding, limits, n_features = coding_of(data.encoder, rows.X, data.missing), data.limits, rows.X.shape[1]
+    coding, n_features = coding_of(data.encoder, rows.X, data.missing), rows.X.shape[1]
     pairs = coding.thin_products(rows.X, len(rows.ids) / data.n_rows)
-    thin = {term_index(i, j, n_features) for i, j in pairs}.difference(limits.include, limits.exclude)
-    n_rare = limits.n_rare + len(thin.difference(limits.forbidden))
     data = replace(
         data,
         X=rows.X,
         codes=rows.target.codes,
-        limits=replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=n_rare),
+        thin=frozenset(term_index(i, j, n_features) for i, j in pairs),
         groups=groups,
         is_sampled=by_passes,
         coding=None if by_passes else coding,
-    )
+    ).under(options)
     trouble = None if options.standardize else spread_trouble(data.X, data.feature_names)
     if trouble is not None:  # what the classifier would say, with the names of the table and without advice on pipelines
         warning = ScaleWarning(f"{trouble}; standardise them")

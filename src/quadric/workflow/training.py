@@ -24,7 +24,7 @@ from quadric.estimators.cutoffs import EVEN
 from quadric.export import DataOrigin, SavedModel
 from quadric.fitted import FittedModel, fitted_model
 from quadric.fitted.model import FAR
-from quadric.geometry.terms import term_count, term_names
+from quadric.geometry.terms import term_names
 from quadric.labels import positions_in
 from quadric.losses.footprint import affordable_processes
 from quadric.progress import part
@@ -32,7 +32,7 @@ from quadric.samples.capped import CappedStream
 from quadric.samples.extent import Extent
 from quadric.samples.random_rows import drawn_rows, sample_size
 from quadric.samples.recoding import Coding
-from quadric.samples.source import SampleBatch, SampleSource
+from quadric.samples.source import SampleBatch
 from quadric.tables import Table, TableStream
 from quadric.tables.coded import TableSource
 from quadric.tables.parts import TableParts, as_parts, gathered
@@ -44,7 +44,7 @@ from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.prices import RulePrices, priced
-from quadric.workflow.rule_words import TERMS, listed_rules
+from quadric.workflow.rule_words import TERMS, listed_rules, listed_shapes
 from quadric.workflow.samples import NewSample, Samples, all_samples
 from quadric.workflow.scorers import scorer_for
 from quadric.workflow.scoring import TableModel
@@ -109,11 +109,7 @@ class Trained:
     @property
     def n_candidates(self) -> int:
         """Number of terms that the surface was chosen from: only linear ones where those won."""
-        if self.classifier.terms != "linear":
-            return self.data.n_candidates
-        n_features = self.data.X.shape[1]
-        first = term_count(n_features) - n_features  # linear terms come last
-        return n_features - sum(term >= first for term in self.data.limits.left_out)
+        return self.data.n_candidates_of(self.classifier.terms)
 
     @property
     def base_rates(self) -> tuple[float, ...]:
@@ -230,36 +226,145 @@ def train(
     """
     options = TrainingOptions() if options is None else options
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
-    with part(0.0, 0.1):
+    with part(0.0, 0.2):
+        rows = survey(table, target, options, tests)
+    with part(0.2, 1.0):
+        return with_samples(train_surveyed(rows, options, deadline=deadline, verbose=verbose), rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """A table that is coded, so that models can be fitted to it again and again.
+
+    Attributes
+    ----------
+    target : str
+    data : PreparedData
+    stream : CappedStream
+        The coded rows.
+    parts : TableParts
+        The rows to learn from, as they came.
+    ignore : tuple of str
+        Columns that are not used.
+    news : sequence of NewSample
+        Other rows to measure models on.
+    """
+
+    target: str
+    data: PreparedData
+    stream: CappedStream
+    parts: TableParts
+    ignore: tuple[str, ...]
+    news: Sequence[NewSample]
+
+    def search(self, options: TrainingOptions) -> SparseQuadraticSVCCV:
+        """The cross-validation that the options ask for, not fitted.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        SparseQuadraticSVCCV
+        """
+        search = _new_search(self.data, options)
+        return search.set_params(**_in_memory(self.data, options, 0)) if self.stream.is_gathered else search
+
+
+def survey(table: Table | TableParts, target: str, options: TrainingOptions, tests: Mapping[str, TableStream] = {}) -> Survey:
+    """Look at a table, code its columns, and gather its rows or draw a sample of them, as ``train`` begins.
+
+    Parameters
+    ----------
+    table : Table or TableParts
+    target : str
+        Name of the column with the classes.
+    options : TrainingOptions
+    tests : mapping of names to TableStream
+        Other tables to measure models on.
+
+    Returns
+    -------
+    Survey
+    """
+    with part(0.0, 0.5):
         table, options, others = _set_aside(table, target, options, tests)
         stream, data = learn(table, target, options)
         news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
-    options = replace(options, forms=data.forms)
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
+    if options.points is not None and len(data.class_names) > 2:
+        raise OptionError(f"points need two classes, and the target has {len(data.class_names)}", points=None)
     if options.crosses or options.calibrate is not None:
         check_folds(data.class_counts, data.class_names, options.folds)
-    model = _new_search(data, options) if options.crosses else _new_classifier(data, options)
-    with part(0.1, 0.2):
-        surveyed = model._surveyed(stream)
+    with part(0.5, 1.0):
+        surveyed = (_new_search(data, options) if options.crosses else new_classifier(data, options))._surveyed(stream)
     data = with_rows(data, surveyed.sample, options, by_passes=not surveyed.is_gathered)
+    return Survey(target, data, surveyed, as_parts(table), options.ignore, news)
+
+
+def train_surveyed(rows: Survey, options: TrainingOptions, *, deadline: float | None = None, verbose: int = 0) -> Trained:
+    """Choose loss, k and C, fit, and calibrate, as ``train`` goes on.
+
+    Parameters
+    ----------
+    rows : Survey
+    options : TrainingOptions
+        Those of the survey; rules on terms (which ``data`` must be under), k, C, the loss and what follows them may differ.
+    deadline : float, optional
+        When to end with what there is, by ``time.monotonic()``.
+    verbose : int
+
+    Returns
+    -------
+    Trained
+    """
+    data, surveyed = rows.data, rows.stream
+    options = replace(options, forms=data.forms, ignore=rows.ignore)
+    model = _new_search(data, options) if options.crosses else new_classifier(data, options)
     if data.groups is not None:
         _check_groups(data.groups, options)
         if options.crosses and not surveyed.is_gathered:
             _check_training_parts(data, [fold.train for fold in surveyed.folds(options.folds)])
-    model.set_params(exclude=data.limits.exclude or None)
     if surveyed.is_gathered:
         model.set_params(**_in_memory(data, options, verbose))
-    with part(0.2, 0.9):
+    with part(0.0, 0.9):
         classifier, search = _fitted(model, surveyed, data.coding, deadline)
-    model = _finished(classifier, search, data, options)
     with part(0.9, 1.0):
-        count = partial(_labelled, model=model, classifier=classifier, classes=stream.classes)
-        labels = count(surveyed.sample) if surveyed.is_gathered else surveyed.stream.source.total(count)
-    trained = Trained(
-        model=_with_coding(model, data),
+        return _completed(rows, options, classifier, search)
+
+
+def with_cutoff(trained: Trained, rows: Survey, cutoff: float | str) -> Trained:
+    """The same fit with another cut-off, as ``train_surveyed`` would have made it.
+
+    Parameters
+    ----------
+    trained : Trained
+        To these rows, by cross-validation.
+    rows : Survey
+    cutoff : float or str
+        As in TrainingOptions.
+
+    Returns
+    -------
+    Trained
+    """
+    return _completed(rows, replace(trained.options, cutoff=cutoff), trained.classifier, trained.search)
+
+
+def _completed(
+    rows: Survey, options: TrainingOptions, classifier: SparseQuadraticSVC, search: SparseQuadraticSVCCV | None
+) -> Trained:
+    """What was found, calibrated, and with what it says of the rows that it was fitted to."""
+    data, surveyed = rows.data, rows.stream
+    model = _finished(classifier, search, data, options)
+    count = partial(_labelled, model=model, classifier=classifier, classes=surveyed.stream.classes)
+    labels = count(surveyed.sample) if surveyed.is_gathered else surveyed.stream.source.total(count)
+    return Trained(
+        model=with_coding(model, data),
         data=data,
-        target=target,
+        target=rows.target,
         options=options,
         search=search,
         accuracy=labels.n_right / labels.n_rows,
@@ -267,9 +372,6 @@ def train(
         by_surface=tuple(labels.by_surface.tolist()),
         cross_validation=None if search is None else _cross_validated(search, model, data, options),
     )
-    saved = TableModel(trained.saved())
-    samples = all_samples(saved, data, search, as_parts(table), news, options.seed)
-    return replace(trained, samples=samples, reference=_reference(trained, stream.source, surveyed.sample.ids))
 
 
 def _set_aside(
@@ -285,12 +387,25 @@ def _set_aside(
     return samples.pop(DEVELOPMENT), replace(options, ignore=tuple(ignore)), {**samples, **tests}
 
 
-def _reference(trained: Trained, source: SampleSource, ids: IntArray) -> Reference:
-    """Distributions of the rows that the model was fitted to, or of a random sample of them."""
+def with_samples(trained: Trained, rows: Survey) -> Trained:
+    """The same fit, measured on all samples, and with distributions of the rows that it was fitted to, or of some of them.
+
+    Parameters
+    ----------
+    trained : Trained
+    rows : Survey
+
+    Returns
+    -------
+    Trained
+    """
+    source, ids = rows.stream.stream.source, rows.stream.sample.ids
     assert isinstance(source, TableSource)
     names = sorted(trained.view.needed) or trained.view.input_names[:1]
     drawn = ids[drawn_rows(ids, sample_size(len(names)), trained.options.seed)]
-    return Reference.of(TableModel(trained.saved()), gathered(source.parts, drawn - 1, names))
+    model, seed = TableModel(trained.saved()), trained.options.seed
+    samples = all_samples(model, rows.data, trained.search, rows.parts, rows.news, seed)
+    return replace(trained, samples=samples, reference=Reference.of(model, gathered(source.parts, drawn - 1, names)))
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:
@@ -389,12 +504,16 @@ def price_rules(trained: Trained) -> RulePrices:
         words: {name: free.get(name) for name in change} | {"terms": trained.options.terms}
         for words, change in listed_rules(options, TERMS).items()
     }
+    features, terms = data.feature_names, term_names(data.feature_names)
+    changes |= {
+        words: change | {"terms": trained.options.terms} for words, change in listed_shapes(search, features, terms).items()
+    }
 
     def fit(search: SparseQuadraticSVCCV) -> SparseQuadraticSVCCV:
         return search._fit_coded(data.X, data.y, data.groups, data.coding)
 
     labels = data.class_names if len(data.class_names) > 2 else ()
-    return priced(search, fit, changes, term_names(data.feature_names), labels, options.scoring)
+    return priced(search, fit, changes, terms, labels, options.scoring)
 
 
 @scales_as_prepared()
@@ -458,12 +577,25 @@ def fitted_classifier(
     -------
     SparseQuadraticSVC
     """
-    return _new_classifier(data, options, k, C).set_params(verbose=verbose).fit(data.X, data.y)
+    return new_classifier(data, options, k, C).set_params(verbose=verbose).fit(data.X, data.y)
 
 
-def _new_classifier(
+def new_classifier(
     data: PreparedData, options: TrainingOptions, k: int | None = None, C: float | None = None
 ) -> SparseQuadraticSVC:
+    """The classifier that the options ask for, not fitted.
+
+    Parameters
+    ----------
+    data : PreparedData
+    options : TrainingOptions
+    k, C : int, float, optional
+        In place of those of the options.
+
+    Returns
+    -------
+    SparseQuadraticSVC
+    """
     k, C = k or options.k, C or options.C
     assert k is not None and C is not None  # noqa: PT018
     terms = "quadratic" if options.terms == AUTO else options.terms
@@ -538,6 +670,7 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
 def _shared_parameters(data: PreparedData, options: TrainingOptions) -> dict[str, Any]:
     return ({} if options.loss == AUTO else {"loss": options.loss}) | {
         "method": options.method,
+        "multiclass": options.multiclass,
         "standardize": options.standardize,
         "clip": options.clip,
         "class_weight": data.class_weight(options.class_weight),
@@ -602,9 +735,20 @@ def _left_out_decisions(
     return out
 
 
-def _with_coding(model: Any, data: PreparedData) -> Any:
+def with_coding(model: Any, data: PreparedData) -> Any:
+    """A model of coded rows as one of raw rows.
+
+    Parameters
+    ----------
+    model : fitted classifier, or CalibratedModel of it
+    data : PreparedData
+
+    Returns
+    -------
+    Pipeline, or CalibratedModel of it
+    """
     if isinstance(model, CalibratedModel):
-        inner = _with_coding(model.estimator_, data)
+        inner = with_coding(model.estimator_, data)
         same = {name: value for name, value in model.get_params(deep=False).items() if name != "estimator"}
         return CalibratedModel.from_parts(inner, model.calibrators_, model.cutoff_).set_params(**same)
     return Pipeline([("coding", data.encoder), ("classifier", model)])

@@ -46,7 +46,7 @@ class HingeJudge(LossJudge):
         return float(self._upper @ np.maximum(self._shortfall, 0.0))
 
     def gradient(self, terms: np.ndarray) -> np.ndarray:
-        return self._residuals.gradient(self._in_band(tuple(terms), MARGIN_BANDS[-1]) * self._y)
+        return self._residuals.gradient(self._in_band(tuple(terms), MARGIN_BANDS[-1], None) * self._y)
 
     def residual(self, terms: np.ndarray, cuts: Cuts | None = None) -> float:
         residual = np.inf
@@ -60,7 +60,7 @@ class HingeJudge(LossJudge):
         """The duality gap (5.8) at the best multipliers that a few attempts find."""
         at = self._residuals
         settled = SETTLED * (at.energy.value(at.z) + self.loss_value())
-        return smallest_gap(at, terms, self._y, partial(self._attempts, terms), self._slack, settled, cuts)
+        return smallest_gap(at, terms, self._y, partial(self._attempts, terms, cuts), self._slack, settled, cuts)
 
     def _slack(self, multipliers: np.ndarray) -> float:
         """The samples' part of the gap, with room for the errors of the margins."""
@@ -68,31 +68,33 @@ class HingeJudge(LossJudge):
         below, above = np.maximum(shortfall + doubt, 0.0), np.maximum(doubt - shortfall, 0.0)
         return float((self._upper - multipliers) @ below + multipliers @ above)
 
-    def _attempts(self, terms: np.ndarray, gap: EnergyGap) -> Iterator[np.ndarray]:
+    def _attempts(self, terms: np.ndarray, cuts: Cuts | None, gap: EnergyGap) -> Iterator[np.ndarray]:
         """Multipliers by the scaled equations, then by those in the norm of the gap, with a band for what rounding hides."""
         for band in MARGIN_BANDS:
-            yield self._in_band(tuple(terms), band)
+            yield self._in_band(tuple(terms), band, cuts)
         for band in (0.0, *MARGIN_BANDS):
             near = np.flatnonzero(np.abs(self._shortfall) <= np.maximum(band, self._margins.noise))
-            yield self._multipliers(gap.R, self._residuals.energy_gradient[terms], near, gap.weighed)
+            yield self._multipliers(gap.R, self._residuals.energy_gradient[terms], near, gap.weighed, cuts)
 
     def _residual_in_band(self, terms: np.ndarray, band: float, cuts: Cuts | None) -> float:
-        multipliers = self._in_band(tuple(terms), band)
+        multipliers = self._in_band(tuple(terms), band, cuts)
         v = multipliers * self._y
         between = (multipliers > 0.0) & (multipliers < self._upper)
         off_margin = float(np.max(np.abs(self._shortfall[between]), initial=0.0))
         return max(self._residuals.largest(self._residuals.gradient(v), terms, v, cuts), off_margin)
 
-    def _multipliers_in_band(self, terms: tuple[int, ...], band: float) -> np.ndarray:
+    def _multipliers_in_band(self, terms: tuple[int, ...], band: float, cuts: Cuts | None) -> np.ndarray:
         chosen, at = np.array(terms, dtype=np.intp), self._residuals
         near = np.flatnonzero(np.abs(self._shortfall) <= band)
         scale = np.append(at.scale[chosen] / at.total_scale, 1.0)  # C cancels: no square leaves the range of floating point
         R = lift(at.X, chosen)
-        return self._multipliers(R, at.energy_gradient[chosen], near, lambda equations: equations / scale)
+        return self._multipliers(R, at.energy_gradient[chosen], near, lambda equations: equations / scale, cuts)
 
-    def _multipliers(self, R: np.ndarray, pull: np.ndarray, near: np.ndarray, weighed: Weighing) -> np.ndarray:
+    def _multipliers(
+        self, R: np.ndarray, pull: np.ndarray, near: np.ndarray, weighed: Weighing, cuts: Cuts | None
+    ) -> np.ndarray:
         """lambda: at its bound where the margin decides, elsewhere by bounded least squares on R'(y lambda) = pull and on the
-        equation of c, as they are weighed.
+        equation of c, as they are weighed. Cuts may pull, too (12.4).
         """
         multipliers = np.where(self._shortfall > 0.0, self._upper, 0.0)
         if len(near) == 0:
@@ -106,8 +108,11 @@ class HingeJudge(LossJudge):
         _, first, group = np.unique(samples, axis=0, return_index=True, return_inverse=True)
         group, first = group.ravel(), near[first]
         weight = np.bincount(group, weights=self._upper[near])
-        equations = weighed(np.column_stack([R[first], np.ones(len(first))])) * y[first, None]
-        share = _bounded_least_squares(equations, missing, weight) / weight
+        equations, upper = weighed(np.column_stack([R[first], np.ones(len(first))])) * y[first, None], weight
+        if cuts is not None:
+            equations = np.vstack([equations, weighed(cuts.with_level().A)])
+            upper = np.append(weight, np.full(len(cuts), np.inf))
+        share = _bounded_least_squares(equations, missing, upper)[: len(first)] / weight
         multipliers[near] = np.minimum(share[group], 1.0) * self._upper[near]
         return multipliers
 
@@ -117,7 +122,7 @@ def _bounded_least_squares(rows: np.ndarray, target: np.ndarray, upper: np.ndarr
     size = np.linalg.norm(rows, axis=1)
     size[size == 0.0] = 1.0
     bound = size * upper
-    unit = float(bound.max())
+    unit = float(bound.max(where=np.isfinite(bound), initial=0.0))
     A = (rows / size[:, None]).T
     result = lsq_linear(A, target / unit, bounds=(0.0, bound / unit), method="bvls", tol=1e-15, max_iter=10 * A.shape[1] + 100)
     return np.clip(result.x * unit / size, 0.0, upper)

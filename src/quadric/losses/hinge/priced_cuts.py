@@ -59,7 +59,8 @@ def solve_under(
         Solves problems without cuts, from a start and likely multipliers.
     """
     root, n_rows = inverse_root(qp.factor, np.ones(len(z))), len(qp.y)
-    near, multipliers = _repaired(root, cuts, z, np.zeros(len(cuts)))
+    size = np.abs(z)
+    near, multipliers = _repaired(root, cuts, z, np.zeros(len(cuts)), size)
     # in the unit of a typical sample, so that boxes and prices compare
     lengths, reach = (np.linalg.norm(rows @ root, axis=1) for rows in (cuts.A, qp.A[:, :-1]))
     used = np.flatnonzero(lengths)
@@ -75,7 +76,7 @@ def solve_under(
         price *= DEARER
     assert solution is not None
     multipliers[used] = needed / unit
-    return UnderCuts(_repaired(root, cuts, near, multipliers)[0], alpha, multipliers, solution.violation)
+    return UnderCuts(_repaired(root, cuts, near, multipliers, size)[0], alpha, multipliers, solution.violation)
 
 
 def _with_rows(qp: HingeQP, A: FloatArray, targets: FloatArray, upper: float) -> HingeQP:
@@ -86,10 +87,12 @@ def _with_rows(qp: HingeQP, A: FloatArray, targets: FloatArray, upper: float) ->
     return HingeQP(rows, y, boxes, qp.P, qp.g, qp.offset, np.append(qp.target, targets))
 
 
-def _repaired(root: FloatArray, cuts: Cuts, z: FloatArray, likely: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _repaired(
+    root: FloatArray, cuts: Cuts, z: FloatArray, likely: FloatArray, size: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """The nearest coefficients that meet the cuts, in the norm of P, and their multipliers; cuts with ``likely`` ones may bind.
 
-    ``root``: T with T T' the inverse of P.
+    ``root``: T with T T' the inverse of P; ``size``: as of newton_step.
     """
-    move, multipliers = newton_step(root, np.zeros(len(z)), cuts, z, np.flatnonzero(likely), np.abs(z))
-    return without_noise(root, z + move, float(np.linalg.norm(np.linalg.solve(root, z)))), multipliers
+    move, multipliers = newton_step(root, np.zeros(len(z)), cuts, z, np.flatnonzero(likely), size)
+    return without_noise(root, z + move, float(np.linalg.norm(np.linalg.solve(root, size)))), multipliers

@@ -225,7 +225,7 @@ class NewtonUnder(Newton):
     def run(self, effort: tuple[float, float]) -> Self:
         super().run(effort)
         assert self._factor is not None
-        self._jump(without_noise(self._factor.root, self.w, self._factor.length(self.w)))
+        self._jump(without_noise(self._factor.root, self.w, self._factor.length(np.maximum(self._size, np.abs(self.w)))))
         self.alpha, self.decrement = self.qp.weight * self.qp.loss.slope(self._margins), abs(self.decrement)
         return self
 

@@ -1,0 +1,246 @@
+"""What one analyst has done on a table: the steps, the candidates, and what is on the page now."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from quadric.export import save_model
+from quadric.progress import part
+from quadric.studio.choices import ChoiceError, changed
+from quadric.studio.showing import Showing
+from quadric.studio.worker import Worker
+from quadric.workflow.bench import Bench
+from quadric.workflow.options import TrainingOptions
+from quadric.workflow.training import with_samples
+
+State = dict[str, Any]
+# Steps that are kept
+MOST_STEPS = 500
+# Characters of the name of a file
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Step:
+    """A choice.
+
+    Attributes
+    ----------
+    words : str
+    options : TrainingOptions
+        What they then were.
+    """
+
+    words: str
+    options: TrainingOptions
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a session is about and where it writes.
+
+    Attributes
+    ----------
+    name : str
+        Of the table.
+    folder : Path
+        The only one in which anything is written.
+    repeat : function
+        What makes the same model again without the page: of options and the name of the file to write.
+    metadata : mapping
+        What model files are to say of the table.
+    """
+
+    name: str
+    folder: Path
+    repeat: Callable[[TrainingOptions, Path], str]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Session:
+    """The state behind the page; every method may be called from any thread.
+
+    Parameters
+    ----------
+    bench : Bench
+    work : Work
+    """
+
+    def __init__(self, bench: Bench, work: Work) -> None:
+        self.bench, self.work = bench, work
+        self._showing = Showing(bench)
+        self._steps = [Step("the model to begin with", bench.start)]
+        self._at = self._version = 0
+        self._lock = threading.RLock()
+        self._listeners: list[Callable[[State], None]] = []
+        self._worker = Worker(self._progress, self._failed)
+        self._settle()
+
+    @property
+    def options(self) -> TrainingOptions:
+        """Of the model that is on the page."""
+        return self._steps[self._at].options
+
+    def start(self) -> State:
+        """What the page needs once."""
+        own = {"name": self.work.name, "folder": str(self.work.folder), "file": self._target(self._stem).name}
+        return self._showing.constant() | own
+
+    def state(self) -> State:
+        """All that is on the page now."""
+        with self._lock:
+            shown = self._showing.state(self.options)
+            steps = [
+                {"words": step.words, "price": self._showing.price(self._steps[i - 1].options, step.options) if i else ""}
+                for i, step in enumerate(self._steps)
+            ]
+            return shown | {"steps": steps, "at": self._at, "version": self._version, "command": self._command()}
+
+    def do(self, choice: Mapping[str, Any]) -> State:
+        """Make a choice: one of ``choices.CHOICES``, or "go" to a step.
+
+        Parameters
+        ----------
+        choice : mapping
+            ``do``, and what that takes.
+
+        Returns
+        -------
+        dict
+            The state after it.
+        """
+        self._worker.do(None)  # what runs for an older choice only takes time now
+        try:
+            with self._lock:
+                if choice.get("do") == "go":
+                    self._go(choice.get("step"))
+                else:
+                    self._choose(choice)
+                self._version += 1
+                return self.state()
+        finally:
+            self._settle()
+
+    def _go(self, step: Any) -> None:
+        if not isinstance(step, int) or not 0 <= step < len(self._steps):
+            raise ChoiceError("there is no such step")
+        self._at = step
+
+    def _choose(self, choice: Mapping[str, Any]) -> None:
+        if choice.get("do") == "column":
+            choice = {**choice, **self._showing.of_column(choice.get("column"))}
+        options, words = changed(self.options, choice)
+        if options == self.options:
+            return
+        if choice["do"] != "k":
+            fewest = self.bench.ks(options)
+            options = replace(options, k=min(max(options.k or 1, fewest[0]), fewest[-1]))
+        elif options.k not in self.bench.ks(options):
+            raise ChoiceError(f"there is no equation with {options.k} terms")
+        with _silent():
+            self.bench.draft(options)  # refused before it is a step
+        del self._steps[self._at + 1 :]
+        last = self._steps[-1]
+        if choice["do"] == "k" and self._at and last.words.endswith(" terms") and last.words[:-6].isdigit():
+            del self._steps[-1]  # a slider passes many numbers on its way
+        self._steps = [*self._steps, Step(words, options)][-MOST_STEPS:]
+        self._at = len(self._steps) - 1
+
+    def save(self, name: Any, notes: Any = "") -> State:
+        """Write the model file, with the steps in it.
+
+        Parameters
+        ----------
+        name : str
+            Of the file, in the folder of the session.
+        notes : str
+            Why the model is as it is.
+
+        Returns
+        -------
+        dict
+            What was written, and the command that makes the model again.
+        """
+        path = self._target(name)
+        if not isinstance(notes, str):
+            raise ChoiceError("notes must be a text")
+        with self._lock:
+            steps = [{"words": step.words, "options": _changes(step.options)} for step in self._steps[: self._at + 1]]
+            with _silent():
+                trained = with_samples(self.bench.trained(self.options), self.bench.rows)
+            saved = trained.saved(**self.work.metadata, studio={"steps": steps, "notes": notes})
+            if path.exists():
+                raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
+            save_model(saved, path, force=False)
+            return {"saved": str(path), "command": self.work.repeat(self.options, path)}
+
+    def _target(self, name: Any) -> Path:
+        is_plain = isinstance(name, str) and name.isprintable() and Path(name).name == name and "\\" not in name
+        if not is_plain or not name or name.startswith(".") or len(name) > LONGEST_NAME:
+            raise ChoiceError("give the name of a file, without a folder")
+        return self.work.folder / (name if name.endswith(".json") else f"{name}.model.json")
+
+    def _command(self) -> str:
+        return self.work.repeat(self.options, self._target(self._stem))
+
+    @property
+    def _stem(self) -> str:
+        return Path(self.work.name).stem.lstrip(".") or "model"
+
+    def listen(self, listener: Callable[[State], None]) -> Callable[[], None]:
+        """Tell somebody of progress and of states that change by themselves; the answer ends that."""
+        with self._lock:
+            self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def close(self) -> None:
+        """End all work, and tell whoever listens."""
+        self._worker.close()
+        self._send({"end": "The studio has ended; what was saved is there."})
+
+    def _settle(self) -> None:
+        """Fit as ``quadric fit`` does, and score along k, unless that is known."""
+        options = self.options
+        is_done = self.bench.is_trained(options) and self.bench.is_bounded(options)
+        self._worker.do(None if is_done else lambda: self._fit(options))
+
+    def _fit(self, options: TrainingOptions) -> None:
+        with _silent():
+            with part(0.0, 0.5):
+                self.bench.trained(options)
+            self._publish()
+            with part(0.5, 0.9):
+                self.bench.scores(options)
+            self._publish()
+            with part(0.9, 1.0):
+                self.bench.bounded(options)
+            self._publish()
+
+    def _publish(self) -> None:
+        self._send({"state": self.state()})
+
+    def _progress(self, share: float, what: str) -> None:
+        self._send({"progress": round(share, 3), "what": what})
+
+    def _failed(self, error: Exception) -> None:
+        self._send({"error": " ".join(str(error).split()) or type(error).__name__})
+
+    def _send(self, message: State) -> None:
+        for listener in list(self._listeners):
+            listener(message)
+
+
+def _changes(options: TrainingOptions) -> dict[str, Any]:
+    """Options that are not the defaults, as plain values."""
+    plain = TrainingOptions().recorded()
+    return {name: value for name, value in options.recorded().items() if value != plain[name]}
+
+
+def _silent() -> Any:
+    """A block whose warnings the page does not show: it shows what they speak of."""
+    return warnings.catch_warnings(action="ignore")

@@ -1,0 +1,178 @@
+// The page shows what the server has computed, and tells it what was chosen.
+import { chart } from "./charts.js";
+import { ask, enter, listen, tell } from "./talking.js";
+
+const byId = (id) => document.getElementById(id);
+let shown = null;
+
+const element = (tag, className = "", text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
+
+const button = (text, label, act) => {
+  const node = element("button", "small", text);
+  node.type = "button";
+  node.setAttribute("aria-label", label);
+  node.addEventListener("click", act);
+  return node;
+};
+
+const complain = (error) => {
+  byId("error").textContent = error.message;
+  byId("error").hidden = false;
+};
+
+const choose = (choice) => tell("/do", choice).then(show).catch((error) => { complain(error); if (shown) show(shown, true); });
+
+// What had the focus keeps it when its list is written anew
+const rewritten = (list, nodes) => {
+  const at = list.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+  list.replaceChildren(...nodes);
+  if (at === null) return;
+  const same = [...list.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === at);
+  (same || list.querySelector("button") || byId("undo")).focus();
+};
+
+const equationLine = (part) => {
+  const item = element("li", part.forced ? "forced" : "");
+  for (const name of ["sign", "size", "symbol", "words"]) item.append(element("span", name, part[name]));
+  if (!part.term) return item;
+  const acts = element("span", "acts");
+  const [text, act] = part.forced ? ["Release", "release"] : ["Force", "force"];
+  acts.append(
+    button(text, `${text} ${part.term}`, () => choose({ do: act, term: part.term })),
+    button("Forbid", `Forbid ${part.term}`, () => choose({ do: "forbid", term: part.term })),
+  );
+  item.append(acts);
+  return item;
+};
+
+const measureRow = (part) => {
+  const row = element("tr"), head = element("th", "", part.name);
+  head.scope = "row";
+  row.append(head, element("td", "", part.fitted), element("td", "", part.out_of_fold || "running"));
+  return row;
+};
+
+const released = (term) => {
+  const item = element("li", "", term);
+  item.append(button("Release", `Release ${term}`, () => choose({ do: "release", term })));
+  return item;
+};
+
+const step = ({ words, price }, i, at) => {
+  const item = element("li", i > at ? "later" : "");
+  const go = button(words, i === at ? `${words}, now` : `Go to: ${words}`, () => choose({ do: "go", step: i }));
+  if (i === at) go.setAttribute("aria-current", "step");
+  item.append(go, element("span", "price", price));
+  return item;
+};
+
+const column = (name, isOut) => {
+  const label = element("label"), box = element("input");
+  box.type = "checkbox";
+  box.checked = !isOut;
+  box.setAttribute("aria-label", `Use the column ${name}`);
+  box.addEventListener("change", () => choose({ do: "column", column: name, out: !box.checked }));
+  label.append(box, element("span", "", name));
+  return label;
+};
+
+const labelTable = (table, names) => table.map((counts, i) => {
+  const row = element("tr"), head = element("th", "", `is ${names[i]}`);
+  head.scope = "row";
+  row.append(head, ...counts.map((count) => element("td", "count", String(count))));
+  return row;
+});
+
+const set = (id, value) => { if (document.activeElement !== byId(id)) byId(id).value = value; };
+
+const show = (state, keepsError = false) => {
+  if (!keepsError) byId("error").hidden = true;
+  shown = state;
+  const { k, ks, rules, equation } = state;
+  byId("k").max = ks.length - 1;
+  byId("k").value = ks.indexOf(k);
+  byId("k").setAttribute("aria-valuetext", equation.heading);
+  byId("k-output").textContent = k;
+  byId("terms-heading").textContent = equation.heading;
+  byId("status").textContent = state.status;
+  byId("progress").hidden = state.settled;
+  rewritten(byId("lines"), [...equation.lines, equation.constant].map(equationLine));
+  byId("centred").textContent = equation.centred;
+  byId("expanded").textContent = equation.expanded;
+  byId("measures").replaceChildren(...state.measures.map(measureRow));
+  byId("proof").replaceChildren(...state.proof.map((text) => element("li", "", text)));
+  byId("figures").replaceChildren(...state.figures.map(chart));
+  byId("cutting").hidden = !rules.has_cutoff;
+  byId("cutoff").value = rules.cutoff;
+  byId("cutoff-output").textContent = rules.cutoff.toFixed(2);
+  byId("labels-words").textContent = state.labels.words;
+  byId("labels-caption").textContent = `Rows by class and label, ${state.labels.where}`;
+  byId("labels").replaceChildren(...labelTable(state.labels.table, constant.classes));
+  rewritten(byId("forced"), rules.include.map(released));
+  rewritten(byId("forbidden"), rules.exclude.map(released));
+  set("hierarchy", rules.hierarchy);
+  set("kind", rules.terms);
+  set("loss", rules.loss);
+  set("C", rules.C);
+  rewritten(byId("columns"), constant.columns.map((name) => column(name, rules.left_out.includes(name))));
+  rewritten(byId("steps"), state.steps.map((one, i) => step(one, i, state.at)));
+  byId("undo").disabled = state.at === 0;
+  byId("redo").disabled = state.at === state.steps.length - 1;
+  byId("command").textContent = state.command;
+};
+
+let constant = null;
+const begin = (start) => {
+  constant = start;
+  const [other, event] = start.classes;
+  byId("name").textContent = start.name;
+  document.title = `${start.name}: quadric studio`;
+  byId("subject").textContent = `f is the score of ${start.target} = ${event}. ${start.rows} rows.`;
+  byId("cutoff-label").textContent = `Label ${event} above this probability`;
+  byId("label-0").textContent = `labelled ${other}`;
+  byId("label-1").textContent = `labelled ${event}`;
+  byId("folder").textContent = `Files are written to ${start.folder}.`;
+  byId("terms").replaceChildren(...start.terms.map((value) => Object.assign(element("option"), { value })));
+  byId("loss").replaceChildren(...start.losses.map((name) => Object.assign(element("option", "", name), { value: name })));
+  byId("file").value = start.file;
+  show(start.state);
+  byId("main").hidden = false;
+};
+
+const hear = (message) => {
+  if (message.state && shown && message.state.at === shown.at && message.state.version === shown.version) show(message.state, true);
+  if (message.progress !== undefined) byId("progress").value = message.progress;
+  if (message.error || message.end) complain(new Error(message.error || message.end));
+};
+
+const onChange = (id, choice) => byId(id).addEventListener("change", () => choose(choice(byId(id))));
+const onTerm = (id) => byId(id).addEventListener("click", () => choose({ do: id, term: byId("term").value.trim() }));
+
+byId("k").addEventListener("input", () => {
+  byId("k-output").textContent = shown.ks[byId("k").valueAsNumber];
+});
+onChange("k", (node) => ({ do: "k", k: shown.ks[node.valueAsNumber] }));
+byId("cutoff").addEventListener("input", () => { byId("cutoff-output").textContent = byId("cutoff").valueAsNumber.toFixed(2); });
+onChange("cutoff", (node) => ({ do: "cutoff", cutoff: node.valueAsNumber }));
+onChange("hierarchy", (node) => ({ do: "hierarchy", rule: node.value }));
+onChange("kind", (node) => ({ do: "terms", kind: node.value }));
+onChange("loss", (node) => ({ do: "loss", loss: node.value }));
+onChange("C", (node) => ({ do: "C", C: node.valueAsNumber }));
+onTerm("force");
+onTerm("forbid");
+byId("undo").addEventListener("click", () => choose({ do: "go", step: shown.at - 1 }));
+byId("redo").addEventListener("click", () => choose({ do: "go", step: shown.at + 1 }));
+byId("save").addEventListener("click", () => {
+  byId("saved").textContent = "Saving";
+  tell("/save", { name: byId("file").value.trim(), notes: byId("notes").value })
+    .then(({ saved }) => { byId("saved").textContent = `Saved: ${saved}`; byId("error").hidden = true; })
+    .catch((error) => { byId("saved").textContent = ""; complain(error); });
+});
+
+try {
+  await enter();
+  begin(await ask("/start"));
+  listen(hear);
+} catch (error) {
+  complain(error);
+}

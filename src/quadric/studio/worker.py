@@ -1,0 +1,71 @@
+"""Long work beside the page: one piece at a time, given up as soon as a newer one comes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from quadric.progress import listening
+
+Work = Callable[[], None]
+
+# Seconds to wait for work that is given up
+PATIENCE = 10.0
+
+
+class Void(BaseException):
+    """Somebody wants something newer; no handler of errors is to keep the work from ending."""
+
+
+class Worker:
+    """A thread that does the latest work.
+
+    Parameters
+    ----------
+    tell : function
+        Told the share of the work that is done, and what is being done.
+    failed : function
+        Given the error that ended a piece of work.
+    """
+
+    def __init__(self, tell: Callable[[float, str], None], failed: Callable[[Exception], None]) -> None:
+        self._tell, self._failed = tell, failed
+        self._changed = threading.Condition()
+        self._next: Work | None = None
+        self._closed = False
+        self._thread = threading.Thread(target=self._run, name="quadric studio", daemon=True)
+        self._thread.start()
+
+    def do(self, work: Work | None) -> None:
+        """Give up what is being done, and do this; None: nothing."""
+        with self._changed:
+            self._next, self._is_void = work, True
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Give up everything, and wait for the end of what cannot be given up at once."""
+        with self._changed:
+            self._closed = self._is_void = True
+            self._changed.notify_all()
+        self._thread.join(PATIENCE)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or self._next is not None)
+                if self._closed:
+                    return
+                work, self._next, self._is_void = self._next, None, False
+            assert work is not None
+            try:
+                with listening(self._heard):
+                    work()
+            except Void:
+                pass
+            except Exception as error:
+                self._failed(error)
+
+    def _heard(self, share: float, what: str) -> None:
+        if self._is_void:
+            raise Void
+        self._tell(share, what)

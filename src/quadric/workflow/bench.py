@@ -1,0 +1,350 @@
+"""A table on which one model after the other is tried: each choice has a draft at once, and a while later its fit.
+
+A draft is the equation that forward selection and exchanges find, with figures of the rows that it was fitted to. The fit is
+what ``quadric fit`` makes of the same options.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from quadric.credit import CalibratedModel, auc, ks_statistic
+from quadric.defaults import DEFAULT_KS
+from quadric.estimators import SparseQuadraticSVCCV
+from quadric.estimators.overview import Overview
+from quadric.fitted import FittedModel, fitted_model
+from quadric.geometry.surface import QuadraticSurface
+from quadric.losses import loss_named
+from quadric.progress import part
+from quadric.search.path import QuadraticPath
+from quadric.tables import Table
+from quadric.tables.parts import TableParts
+from quadric.types import FloatArray, IntArray
+from quadric.workflow.cv_summary import Figure
+from quadric.workflow.options import AUTO, OptionError, TrainingOptions
+from quadric.workflow.scorers import measure_named
+from quadric.workflow.training import Survey, Trained, new_classifier, survey, train_surveyed, with_coding, with_cutoff
+
+Value = TypeVar("Value")
+# Stops of the slider over k, and how many results are kept for undo and redo
+MOST_KS, MOST_KEPT = 25, 60
+# Nodes of branch and bound for each bound along k, where these are cheap
+NODES = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """An equation, and what it makes of the rows.
+
+    Attributes
+    ----------
+    options : TrainingOptions
+        Which it is an answer to.
+    model : Pipeline of coding and classifier, or CalibratedModel of it
+    decision : array of shape (m,)
+        f of the rows in memory.
+    left_out : array of shape (m,) or None
+        f of the same rows by folds that leave them out; None: not known yet.
+    folds : array of shape (m,) or None
+        The fold of each of them.
+    """
+
+    options: TrainingOptions
+    model: Any
+    decision: FloatArray
+    left_out: FloatArray | None = None
+    folds: IntArray | None = None
+
+    @cached_property
+    def view(self) -> FittedModel:
+        """The model, taken apart."""
+        return fitted_model(self.model)
+
+    @property
+    def surface(self) -> QuadraticSurface:
+        """In fitted units."""
+        return self.view.surfaces[0]
+
+    def measures(self, codes: IntArray) -> dict[str, tuple[Figure, Figure | None]]:
+        """Measures by name, on the rows of the fit and out of fold.
+
+        Parameters
+        ----------
+        codes : array of shape (m,)
+            Positions of the rows' classes.
+
+        Returns
+        -------
+        dict
+        """
+        fitted = self._measured(codes, self.decision, [np.arange(len(codes))])
+        if self.left_out is None or self.folds is None:
+            return {name: (figure, None) for name, figure in fitted.items()}
+        own = [np.flatnonzero(self.folds == fold) for fold in np.unique(self.folds)]
+        beyond = self._measured(codes, self.left_out, [rows for rows in own if len(np.unique(codes[rows])) == 2])
+        return {name: (figure, beyond[name]) for name, figure in fitted.items()}
+
+    def _measured(self, codes: IntArray, decision: FloatArray, parts: Sequence[IntArray]) -> dict[str, Figure]:
+        labels, chances = self.view.decided(decision)
+        found = {
+            "accuracy": [float(np.mean(labels[rows] == codes[rows])) for rows in parts],
+            "roc_auc": [auc(codes[rows], decision[rows]) for rows in parts],
+            "ks": [ks_statistic(codes[rows], decision[rows]) for rows in parts],
+        }
+        if chances is not None:
+            own = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
+            found["log_loss"] = [float(own[rows].mean()) for rows in parts]
+        return {name: Figure.of(np.array(values)) for name, values in found.items()}
+
+    def confusion(self, codes: IntArray) -> IntArray:
+        """Rows by class and by label, (2, 2): out of fold where that is known.
+
+        Parameters
+        ----------
+        codes : array of shape (m,)
+
+        Returns
+        -------
+        array of shape (2, 2)
+        """
+        labels, _ = self.view.decided(self.decision if self.left_out is None else self.left_out)
+        return np.bincount(2 * codes + labels, minlength=4).reshape(2, 2)
+
+
+class Bench:
+    """A coded table of two classes, and what has been tried on it.
+
+    Parameters
+    ----------
+    table : Table or TableParts
+    target : str
+    options : TrainingOptions
+        What is not given is chosen by cross-validation; ``start`` then has it all.
+    """
+
+    def __init__(self, table: Table | TableParts, target: str, options: TrainingOptions) -> None:
+        with part(0.0, 0.2):
+            self.rows = survey(table, target, options)
+        data = self.rows.data
+        if len(data.class_names) != 2:
+            raise OptionError(f"the studio takes two classes, and the target has {len(data.class_names)}")
+        self._known: dict[tuple[str, str], Any] = {}
+        with part(0.2, 0.8):
+            self.start = self.settled(options)
+        with part(0.8, 0.9):
+            self.overview = Overview.of(self._search(self.start), self.rows.stream, data.coding)
+        with part(0.9, 1.0):
+            self.trained(self.start)
+
+    @property
+    def codes(self) -> IntArray:
+        """Positions of the classes of the rows in memory."""
+        return self.rows.data.codes
+
+    def settled(self, options: TrainingOptions) -> TrainingOptions:
+        """The options with everything that they leave to cross-validation chosen by it.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        TrainingOptions
+        """
+        options = replace(options, cross_validate=True)
+        if None in (options.k, options.C) or AUTO in (options.loss, options.terms):
+            own = train_surveyed(self.under(options), options).classifier
+            options = replace(
+                options, k=int(own.k), C=float(own.C), loss=own.loss, terms=own.terms, rule=None, ks=None, Cs=None
+            )
+        return options
+
+    def under(self, options: TrainingOptions) -> Survey:
+        """The rows under the rules of these options; refused where the rules contradict each other.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        Survey
+        """
+        return replace(self.rows, data=self.rows.data.under(options))
+
+    def ks(self, options: TrainingOptions) -> tuple[int, ...]:
+        """Numbers of terms that the slider stops at.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        tuple of int
+        """
+        assert options.k is not None
+        data = self.under(options).data
+        first, last = max(1, len(data.limits.include)), data.n_candidates_of(options.terms)
+        if last < first:
+            raise OptionError("the rules leave no term")
+        last = max(first, min(last, max(DEFAULT_KS[-1], options.k)))
+        grid = np.rint(np.linspace(first, last, min(last - first + 1, MOST_KS))).astype(int).tolist()
+        return tuple(sorted({*grid, min(max(options.k, first), last)}))
+
+    def path(self, options: TrainingOptions) -> QuadraticPath:
+        """The equations of drafts along k.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        QuadraticPath
+        """
+        return self._once("path", self._along(options), lambda: self.overview.path(self._search(options)))
+
+    def bounded(self, options: TrainingOptions) -> QuadraticPath | None:
+        """The path with lower bounds, where these are cheap; else None.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        QuadraticPath or None
+        """
+        if not loss_named(options.loss).cheap_exchanges:
+            return None
+        path = self.path(options)
+        return self._once("bounded", self._along(options), lambda: self.overview.bounded(self._search(options), path, NODES))
+
+    def scores(self, options: TrainingOptions) -> FloatArray:
+        """Out-of-fold scores along k, of shape (n_folds, n_ks), in the sign of the measure.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        array
+        """
+        sign = measure_named(options.scoring).sign
+        return self._once("scores", self._along(options), lambda: sign * self.overview.scores(self._search(options)))
+
+    def known_scores(self, options: TrainingOptions) -> FloatArray | None:
+        """The same, if they have been computed."""
+        return self._known.get(("scores", self._along(options)))
+
+    def known_bounds(self, options: TrainingOptions) -> FloatArray | None:
+        """Lower bounds along k, if they have been computed."""
+        path = self._known.get(("bounded", self._along(options)))
+        return None if path is None else path.lower_bound[0]
+
+    def draft(self, options: TrainingOptions) -> Draft:
+        """The fit where it is known, else the equation of the path.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        Draft
+        """
+        trained = self._known.get(("trained", self._key(options, "cutoff")))
+        if trained is not None:
+            return self._of_trained(self.trained(options))
+        return self._once("draft", self._key(options), lambda: self._drafted(options))
+
+    def _drafted(self, options: TrainingOptions) -> Draft:
+        data, path = self.under(options).data, self.path(options)
+        cell = path.cells[0][path.ks.tolist().index(options.k)]
+        classifier = self.overview.classifier(new_classifier(data, options), cell)
+        decision = classifier.decision_function(data.X)
+        model: Any = classifier
+        if options.calibrate is not None:
+            how: dict[str, Any] = {"method": options.calibrate, "cutoff": options.cutoff, "out_of_fold": decision}
+            model = CalibratedModel.around(classifier, data.X, data.y, **how)
+        return Draft(options, with_coding(model, data), decision)
+
+    def _of_trained(self, trained: Trained) -> Draft:
+        search, decision = trained.search, trained.classifier.decision_function(trained.data.X)
+        assert search is not None
+        return Draft(trained.options, trained.model, decision, search.oof_decision_, search.oof_folds_)
+
+    def trained(self, options: TrainingOptions) -> Trained:
+        """The fit of the options, as ``quadric fit`` makes it.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        Trained
+        """
+        rows = self.under(options)
+        found = self._once("trained", self._key(options, "cutoff"), lambda: train_surveyed(rows, options))
+        if found.options.cutoff == options.cutoff:
+            return found
+        return self._once("cut", self._key(options), lambda: with_cutoff(found, rows, options.cutoff))
+
+    def is_bounded(self, options: TrainingOptions) -> bool:
+        """Whether bounds are known, or take too long.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        bool
+        """
+        return not loss_named(options.loss).cheap_exchanges or self.known_bounds(options) is not None
+
+    def is_trained(self, options: TrainingOptions) -> bool:
+        """Whether the fit and the scores along k are known.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        bool
+        """
+        return ("trained", self._key(options, "cutoff")) in self._known and self.known_scores(options) is not None
+
+    def _search(self, options: TrainingOptions) -> SparseQuadraticSVCCV:
+        return self.under(options).search(replace(options, k=None, ks=self.ks(options)))
+
+    def _once(self, kind: str, key: str, make: Callable[[], Value]) -> Value:
+        if (kind, key) not in self._known:
+            self._keep(kind, key, make())
+        found: Value = self._known[kind, key]
+        return found
+
+    def _keep(self, kind: str, key: str, value: Any) -> None:
+        self._known[kind, key] = value
+        mine = [known for known in self._known if known[0] == kind]
+        for old in mine[:-MOST_KEPT]:
+            del self._known[old]
+
+    def _along(self, options: TrainingOptions) -> str:
+        return self._key(replace(options, k=None, ks=self.ks(options)), "cutoff")
+
+    @staticmethod
+    def _key(options: TrainingOptions, *without: str) -> str:
+        recorded = {name: value for name, value in options.recorded().items() if name not in without}
+        return json.dumps(recorded, default=str, sort_keys=True)

@@ -1,0 +1,208 @@
+"""The page in a real browser: by mouse, by keyboard alone, with hostile names, on narrow and dark screens."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from helpers.studios import bench_of, session_of
+from quadric import load_model
+from quadric.studio.serving import Serving
+from quadric.workflow import TrainingOptions
+
+selenium = pytest.importorskip("selenium", reason="selenium is not installed")
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.chrome.options import Options  # noqa: E402
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    BROWSER is None or DRIVER is None, reason="needs a browser: Debian's packages chromium and chromium-driver"
+)
+OPTIONS = TrainingOptions(k=4, C=16.0, loss="least_squares", terms="quadratic")
+HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = Options()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1400"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return bench_of(OPTIONS)
+
+
+@pytest.fixture
+def page(browser, bench, tmp_path):
+    yield from opened(browser, bench, tmp_path)
+
+
+def opened(browser, bench, folder):
+    browser.get_log("browser")
+    with Serving(session_of(bench, folder)) as serving:
+        page = Page(browser, serving, folder)
+        page.until(lambda: page.find("main").is_displayed())
+        yield page
+        # no error, nothing that the policy kept from running, no refusal but of choices that make no sense
+        assert [line for line in browser.get_log("browser") if "/do - " not in line["message"]] == []
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+
+
+class Page:
+    """What a person does on the page."""
+
+    def __init__(self, browser, serving, folder):
+        self.browser, self.serving, self.folder = browser, serving, folder
+        browser.get(serving.address)
+
+    def find(self, id_):
+        return self.browser.find_element(By.ID, id_)
+
+    def until(self, holds):
+        WebDriverWait(self.browser, 30, ignored_exceptions=[selenium.common.exceptions.StaleElementReferenceException]).until(
+            lambda _: holds()
+        )
+
+    def texts(self, selector):
+        script = "return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent)"
+        return self.browser.execute_script(script, selector)
+
+    def press(self, *keys):
+        ActionChains(self.browser).send_keys(*keys).perform()  # to whatever has the focus
+
+    def tab_to(self, label, most=150):
+        """Tab until the element with this label, or id, has the focus."""
+        for _ in range(most):
+            self.press(Keys.TAB)
+            script = "const node = document.activeElement; return [node.id, node.getAttribute('aria-label')]"
+            if label in self.browser.execute_script(script):
+                return
+        raise AssertionError(f"{label} is not reached by the keyboard")
+
+    @property
+    def steps(self):
+        return self.texts("#steps button")
+
+
+def test_by_mouse(page):
+    first = page.texts("#lines .symbol")
+    label = page.browser.find_element(By.CSS_SELECTOR, "#lines .acts button:last-child")
+    label.click()
+    page.until(lambda: len(page.steps) == 2)
+    assert page.steps[1].startswith("forbid ")
+    assert page.texts("#lines .symbol") != first
+    page.find("undo").click()
+    page.until(lambda: page.texts("#lines .symbol") == first)
+    page.find("redo").click()
+    page.until(lambda: page.texts("#lines .symbol") != first)
+    page.until(lambda: page.texts("#status")[0].startswith("The folds have caught up"))
+    assert len(page.texts("#figures figure")) == 2
+    assert all("±" in text for text in page.texts("#measures td:last-child"))
+    page.find("term").send_keys("age*phone=yes")
+    page.find("force").click()
+    page.until(lambda: page.texts("#forced li") == ["age*phone=yesRelease"])
+    page.find("term").clear()
+    page.find("term").send_keys("agee")
+    page.find("force").click()
+    page.until(lambda: page.find("error").is_displayed())
+    assert "did you mean 'age'?" in page.find("error").text
+    assert len(page.steps) == 3
+
+
+def test_by_keyboard_alone(page):
+    page.find("main").click()
+    page.tab_to("k")
+    page.press(Keys.ARROW_RIGHT)
+    page.until(lambda: page.texts("#k-output") == ["5"])
+    page.until(lambda: len(page.texts("#lines li")) == 6)
+    button = page.browser.find_element(By.CSS_SELECTOR, "#lines .acts button:last-child").get_attribute("aria-label")
+    page.tab_to(button)
+    page.press(Keys.ENTER)
+    page.until(lambda: len(page.steps) == 3)
+    assert page.browser.execute_script("return document.activeElement !== document.body")  # what goes away hands the focus on
+    page.tab_to("cutoff")
+    page.press(Keys.ARROW_LEFT)
+    page.until(lambda: len(page.steps) == 4)
+    page.tab_to("hierarchy")
+    page.press(Keys.END)
+    page.until(lambda: len(page.steps) == 5)
+    assert page.steps[-1] == "strong hierarchy"
+    page.tab_to("Use the column phone")
+    page.press(Keys.SPACE)
+    page.until(lambda: len(page.steps) == 6)
+    page.tab_to("Go to: 5 terms")
+    page.press(Keys.ENTER)
+    page.until(lambda: "5 terms" in page.browser.find_element(By.CSS_SELECTOR, "[aria-current]").text)
+    page.tab_to("file")
+    page.press(Keys.END, *[Keys.BACKSPACE] * 40)
+    page.press("mine")
+    page.tab_to("notes")
+    page.press("five are enough")
+    page.tab_to("save")
+    page.press(Keys.ENTER)
+    page.until(lambda: "mine.model.json" in page.find("saved").text)
+    saved = json.loads((page.folder / "mine.model.json").read_text())["metadata"]["studio"]
+    assert (saved["notes"], [step["words"] for step in saved["steps"]][1:]) == ("five are enough", ["5 terms"])
+    assert load_model(page.folder / "mine.model.json").estimator_[-1].certificates_[0].n_terms == 5
+
+
+def test_the_page_survives_a_reload_and_a_second_browser_does_not_come_in(page):
+    page.browser.get(page.serving.address.partition("#")[0])
+    page.until(lambda: page.find("main").is_displayed())
+    page.browser.delete_all_cookies()
+    page.browser.get(page.serving.address)
+    page.browser.refresh()
+    page.until(lambda: page.find("error").is_displayed())
+    assert not page.find("main").is_displayed()
+    assert "quadric studio" in page.find("error").text or "printed" in page.find("error").text
+    page.browser.get_log("browser")  # the refusals
+
+
+def test_the_end_of_the_server_is_said(page):
+    page.serving.close()
+    page.until(lambda: page.find("error").is_displayed())
+    assert page.find("error").text == "The studio has ended; what was saved is there."
+    page.browser.find_element(By.CSS_SELECTOR, "#lines .acts button").click()
+    page.until(lambda: "Start quadric studio again" in page.find("error").text)
+    page.browser.get_log("browser")  # refused connections
+
+
+def test_hostile_names_stay_texts(browser, tmp_path):
+    rng = np.random.default_rng(1)
+    table = {HOSTILE: rng.normal(size=150), "b": rng.normal(size=150)}
+    table["risk"] = np.where(table[HOSTILE] + table["b"] > 0, f"{HOSTILE}x", "good")
+    options = TrainingOptions(k=2, C=4.0, loss="least_squares", terms="quadratic", positive=f"{HOSTILE}x")
+    for page in opened(browser, bench_of(options, table), tmp_path):
+        assert HOSTILE in "".join(page.texts("#lines .symbol"))
+        assert browser.find_elements(By.TAG_NAME, "img") == []
+        assert browser.title == "loans.csv: quadric studio"
+
+
+@pytest.mark.parametrize(("width", "zoom", "dark"), [(1280, 1, False), (800, 1, True), (400, 1, False), (640, 2, True)])
+def test_nothing_is_wider_than_the_screen(page, width, zoom, dark):
+    """200 % zoom is half as many pixels, twice as large."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": zoom, "mobile": False}
+    page.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [scheme]})
+    page.until(lambda: page.texts("#status")[0].startswith("The folds have caught up"))
+    assert page.browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.browser.execute_script(
+        "return [...document.querySelectorAll('main *')].every((n) => n.closest('details, pre, svg, datalist, select')"
+        " || n.getBoundingClientRect().right <= window.innerWidth + 1)"
+    )

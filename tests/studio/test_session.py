@@ -1,0 +1,174 @@
+"""What an analyst does, without a server: choices, their prices, the way back, and the file that is saved."""
+
+import json
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from helpers.studios import bench_of, session_of
+from quadric import load_model
+from quadric.studio.choices import ChoiceError
+from quadric.workflow import TrainingOptions, train
+from quadric.workflow.bench import Bench
+
+FIXED = TrainingOptions(k=4, C=16.0, loss="least_squares", terms="quadratic")
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return bench_of(FIXED)
+
+
+@pytest.fixture
+def session(bench, tmp_path):
+    session = session_of(bench, tmp_path)
+    yield session
+    session.close()
+
+
+def settled(session, seconds=60.0):
+    """The state when the folds have caught up."""
+    end = time.monotonic() + seconds
+    while not session.state()["settled"]:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return session.state()
+
+
+def terms_of(state):
+    return {line["term"] for line in state["equation"]["lines"]}
+
+
+def test_rules_hold_and_every_step_can_be_undone(session):
+    first = session.state()
+    forbidden = sorted(terms_of(first))[0]
+    state = session.do({"do": "forbid", "term": forbidden})
+    assert forbidden not in terms_of(state)
+    forced = next(term for term in session.start()["terms"] if term not in terms_of(state) | {forbidden})
+    state = session.do({"do": "force", "term": forced})
+    assert forced in terms_of(state)
+    state = session.do({"do": "k", "k": 6})
+    assert (state["k"], len(state["equation"]["lines"])) == (6, 6)
+    assert forced in terms_of(state)
+    assert forbidden not in terms_of(settled(session))
+    assert [step["words"] for step in state["steps"][1:]] == [f"forbid {forbidden}", f"force {forced}", "6 terms"]
+    assert session.do({"do": "go", "step": 0})["equation"] == settled(session)["equation"]
+    assert terms_of(session.state()) == terms_of(first)
+    assert session.do({"do": "go", "step": 3})["k"] == 6
+    assert len(session.do({"do": "release", "term": forced})["steps"]) == 5
+    session.do({"do": "go", "step": 1})
+    assert len(session.do({"do": "C", "C": 4.0})["steps"]) == 3  # what was undone is given up
+
+
+def test_a_column_that_is_left_out_is_in_no_term(session):
+    for column, name in (("age", "age"), ("housing", "housing=")):
+        state = session.do({"do": "column", "column": column, "out": True})
+        assert not [term for term in terms_of(state) if name in term]
+        assert column in state["rules"]["left_out"]
+    state = session.do({"do": "column", "column": "age", "out": False})
+    assert state["rules"]["left_out"] == ["housing"]
+
+
+def test_the_way_along_k_is_told_with_bounds_below(session):
+    settled(session)
+    deadline = time.monotonic() + 60
+    while session.bench.known_bounds(session.options) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    objective = session.bench.path(session.options).objective[0]
+    bounds = session.bench.known_bounds(session.options)
+    assert (np.diff(objective) <= 1e-9 * objective[0]).all()
+    assert (bounds <= objective * (1 + 1e-9)).all()
+
+
+def test_drafts_are_as_good_as_fits_or_nearly(bench):
+    """The draft is a short search of the same problem: with the same terms, the same equation."""
+    for k in (2, 3, 5):
+        options = replace(FIXED, k=k)
+        cell = bench.path(options).cells[0][bench.ks(options).index(k)]
+        fitted = bench.trained(options).classifier
+        objective = fitted.certificates_[0].objective
+        assert objective <= cell.objective * (1 + 1e-9)
+        if np.array_equal(np.flatnonzero(fitted.coef_[0]), np.sort(cell.terms)):
+            np.testing.assert_allclose(fitted.coef_[0][cell.terms], cell.z, rtol=1e-8)
+
+
+def test_what_is_saved_is_what_a_fit_with_the_same_options_gives(session, tmp_path):
+    session.do({"do": "forbid", "term": sorted(terms_of(session.state()))[0]})
+    session.do({"do": "cutoff", "cutoff": 0.3})
+    answer = session.save("tried", "the committee asked")
+    saved = json.loads((tmp_path / "tried.model.json").read_text())
+    assert answer["saved"] == str(tmp_path / "tried.model.json")
+    assert saved["metadata"]["studio"]["notes"] == "the committee asked"
+    assert [step["words"] for step in saved["metadata"]["studio"]["steps"]][2] == "the cut-off 0.3"
+    again = train(session.table, "risk", session.options).saved()
+    alone = Bench(session.table, "risk", session.options).trained(session.options).saved()
+    for other in (again, alone):
+        loaded = load_model(tmp_path / "tried.model.json")
+        one, two = loaded.estimator_, other.model.estimator_
+        assert loaded.cutoff_ == other.model.cutoff_ == 0.3
+        assert [surface.coordinates().tolist() for surface in one[-1].surfaces_] == [
+            surface.coordinates().tolist() for surface in two[-1].surfaces_
+        ]
+        assert loaded.calibrators_ == other.model.calibrators_
+    with pytest.raises(ChoiceError, match="exists"):
+        session.save("tried", "")
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../out", "/tmp/out", "a/b", ".hidden", "a\\b", "a\nb", 7, None, "x" * 300])
+def test_files_are_written_to_the_folder_alone(session, tmp_path, name):
+    with pytest.raises(ChoiceError, match="without a folder"):
+        session.save(name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ({}, "do must be one of"),
+        ({"do": "k", "k": "4"}, "k must be a whole number, got '4'"),
+        ({"do": "k", "k": 4000}, "there is no equation with 4000 terms"),
+        ({"do": "force", "term": "agee"}, "did you mean 'age'"),
+        ({"do": "forbid", "term": ["age"]}, "term must be a text"),
+        ({"do": "column", "column": "nobody", "out": True}, "there is no column 'nobody'"),
+        ({"do": "loss", "loss": "l2"}, "loss must be one of"),
+        ({"do": "C", "C": -1}, "C must be"),
+        ({"do": "C", "C": float("nan")}, "C must be"),
+        ({"do": "cutoff", "cutoff": 1.5}, "between 0 and 1"),
+        ({"do": "hierarchy", "rule": "any"}, "rule must be one of no, weak, strong, got 'any'"),
+        ({"do": "terms", "kind": "cubic"}, "kind must be one of linear, quadratic"),
+        ({"do": "go", "step": 99}, "no such step"),
+        ({"do": "swap", "out": "age"}, "into must be a text"),
+    ],
+)
+def test_choices_that_make_no_sense_change_nothing(session, choice, words):
+    before = session.state()
+    with pytest.raises(ValueError, match=words):
+        session.do(choice)
+    assert session.state()["steps"] == before["steps"]
+
+
+def test_all_columns_left_out_is_refused(session):
+    columns = session.start()["columns"]
+    for column in columns[:-1]:
+        session.do({"do": "column", "column": column, "out": True})
+    with pytest.raises(ValueError, match=r"the rules leave no term|contradict"):
+        session.do({"do": "column", "column": columns[-1], "out": True})
+    assert len(session.state()["steps"]) == len(columns)
+
+
+def test_newer_choices_make_older_work_void(session):
+    """Whatever is chosen while folds run: in the end the page shows the fit of the last choice."""
+    for k in (2, 3, 5, 7):
+        session.do({"do": "k", "k": k})
+    state = settled(session)
+    assert state["k"] == 7
+    assert state["measures"][0]["out_of_fold"]
+    assert [step["words"] for step in state["steps"]] == ["the model to begin with", "7 terms"]
+
+
+def test_three_classes_are_refused():
+    with pytest.raises(ValueError, match="two classes, and the target has 3"):
+        bench_of(replace(FIXED, k=1), {"x": np.random.default_rng(0).normal(size=60), "risk": np.tile(list("abc"), 20)})

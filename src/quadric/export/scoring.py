@@ -71,6 +71,8 @@ class ScoringModel:
         Name of the target column.
     rules : tuple of str
         Rules on slopes, with their proofs.
+    shares_terms : bool
+        Whether several surfaces have one list of terms.
     """
 
     inputs: tuple[InputColumn, ...]
@@ -82,6 +84,7 @@ class ScoringModel:
     samples: tuple[Sample, ...]
     target: str | None = None
     rules: tuple[str, ...] = ()
+    shares_terms: bool = False
 
     @property
     def is_binary(self) -> bool:
@@ -157,6 +160,7 @@ def scoring_model(
         samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
         target=saved.target,
         rules=tuple(view.proof_lines(names)),
+        shares_terms=view.shares_terms,
     )
 
 

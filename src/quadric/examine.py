@@ -15,7 +15,7 @@ from quadric.certificate import Certificate, Judge, Question, SlopeProof, SumFac
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.classifier import digested
-from quadric.estimators.shape_rules import shape_demands
+from quadric.estimators.shape_rules import RULED, ShapeDemands, shape_demands
 from quadric.estimators.validation import (
     GAP_LIMIT,
     LOSS_WEIGHT,
@@ -163,6 +163,8 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     """
     view = fitted_model(model)
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
+    if _demands(view, view.limits(k)) is not None:
+        raise ValueError(f"a model under {RULED} is certified on rows in memory: give fewer rows")
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
     numbers, found = surfaces_of(len(classes)), []
@@ -303,7 +305,9 @@ def judged_surfaces(
     samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.surfaces):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {samples.target.n_classes} classes apart")
-    limits = _shaped(view, view.limits(k), samples.X)
+    limits = view.limits(k)
+    if (demands := _demands(view, limits)) is not None:
+        limits = replace(limits, shapes=demands.on_rows(samples.X, view.classifier._units))
     extent = samples.extent(len(limits.exclude), k=k)
     provable = proves or not extent.is_wide or fits(loss, replace(extent, proves=True))
     check_memory(loss, replace(extent, proves=provable))
@@ -324,22 +328,15 @@ def _grouped(view: FittedModel, numbers: Sequence[int]) -> Iterator[tuple[list[i
         yield group, list(islice(left, len(group)))
 
 
-def _shaped(view: FittedModel, limits: SupportLimits, X: FloatArray) -> SupportLimits:
-    """Limits with the rules on coefficients that a model was fitted under; X in fitted units."""
+def _demands(view: FittedModel, limits: SupportLimits) -> ShapeDemands | None:
+    """The rules on coefficients that a model was fitted under."""
     names = getattr(view.classifier, "feature_names_in_", None)
-    demands = shape_demands(view.classifier, names, view.n_features, view.classes, limits)
-    if demands is None:
-        return limits
-    units = view.classifier._units
-    low, high = units(np.array([units.low, units.high]))
-    return replace(limits, shapes=demands.on(X, (low, high)))
+    return shape_demands(view.classifier, names, view.n_features, view.classes, limits)
 
 
 def _slopes(view: FittedModel, surface: QuadraticSurface, shape: ShapeRules | None) -> tuple[SlopeProof, ...]:
-    """What is true of a surface for each rule on a slope, in the units of the classifier's features."""
-    if shape is None:
-        return ()
-    return SlopeProof.all_of(surface, shape, view.classifier._feature_names(), view.classifier._units)
+    """What is true of a surface for each rule on a slope, in reported units."""
+    return SlopeProof.all_of(surface, shape, view.names, view.units)
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:
@@ -351,7 +348,9 @@ def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, floa
 
 def _judged_sums(view: FittedModel, moments: Moments) -> list[Judged]:
     loss, C, k, class_weight = _question(view, {})
-    sums, data = digested(moments, loss, view.limits(k), standardize=False, class_weight=class_weight)
+    limits = view.limits(k)
+    demands, units = _demands(view, limits), getattr(view.classifier, "_units", None)
+    sums, data = digested(moments, loss, limits, demands, units, standardize=False, class_weight=class_weight)
     facts, judged = SumFacts.of(sums), []
     for group, surfaces in _grouped(view, sums.surfaces):
         problem = problem_of(data, group, C, k)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,7 +65,7 @@ def certify(
     seconds = TIME_LIMIT if time_limit is None and node_limit is None else time_limit
     limits = {"time_limit": seconds, "gap_limit": gap_limit, "node_limit": node_limit}
     from quadric.examine import check_limits  # takes a second, which a help text does not have
-    from quadric.workflow.fit_summary import certificate_words
+    from quadric.workflow.fit_summary import certificate_facts, certificate_words
 
     try:
         check_limits(limits)
@@ -80,7 +79,7 @@ def certify(
     certificates = judged.certificates
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
     if as_json:
-        facts = [{"class": name, **asdict(c)} for name, c in zip(subjects, certificates, strict=True)]
+        facts = [{"class": name, **certificate_facts(c)} for name, c in zip(subjects, certificates, strict=True)]
         say_json({"rows": judged.n_rows, "same_file": same, "certificates": facts})
         return
     no_bound = NO_BOUND if judged.is_proved else NOT_IN_MEMORY

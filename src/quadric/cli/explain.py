@@ -13,7 +13,7 @@ import quadric
 from quadric.cli import inputs
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, remark, say, say_json, working
-from quadric.cli.layout import wrapped_item
+from quadric.cli.layout import paragraph, wrapped_item
 from quadric.defaults import LARGEST_COUNT
 from quadric.progress import part
 
@@ -87,11 +87,14 @@ def explain(
         remark("no change is advised: name the class that people want, with --favourable CLASS, here or in quadric fit")
     elif any(answer.label != answer.target for answer in answers):
         _remark_on_changes(loaded, wanted)
+    rules = loaded.view.proof_lines(loaded.class_names)
     if as_json:
-        say_json({"reference": reference, "rows": [asdict(answer) for answer in answers]})
+        say_json({"reference": reference, "rows": [asdict(answer) for answer in answers], "rules": rules})
         return
     against = f"the {REFERENCES[reference]}"
     say("\n\n".join("\n".join(map(wrapped_item, answer.lines(against))) for answer in answers))
+    if rules:
+        say("\n".join(["", *(paragraph("rule", rule) for rule in rules)]))
 
 
 def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStream:

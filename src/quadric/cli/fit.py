@@ -130,9 +130,9 @@ def fit(
 
 def check_rules(options: TrainingOptions) -> None:
     """Refuse to price rules where there are none."""
-    from quadric.workflow.rule_words import TERMS, listed_rules
+    from quadric.workflow.rule_words import TERMS, listed_rules, listed_shapes
 
-    if not listed_rules(options, TERMS):
+    if not listed_rules(options, TERMS) and not listed_shapes(options):
         rules = [flag(name) for name in shared.PANELS["Rules"].split()]
         raise UsageError(f"--price-rules needs a rule: give {', '.join(rules[:-1])} or {rules[-1]}")
 

@@ -32,6 +32,7 @@ from quadric.estimators.curves import (
 from quadric.estimators.cutoffs import EVEN, Cutoff, CutoffRule, read_cutoff
 from quadric.estimators.validation import N_JOBS, check_parameters, one_of
 from quadric.labels import positions_in, refuse_masked
+from quadric.notebook import Html
 from quadric.resources import processes_of
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers_end_with_us
@@ -139,10 +140,20 @@ class CalibratedModel(Classifier, BaseEstimator):
         expected = 1 if n_classes == 2 else n_classes
         if len(calibrators) != expected:
             raise ValueError(f"{n_classes} classes need {expected} calibration(s), got {len(calibrators)}")
+        last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        falls = any(isinstance(curve, SigmoidCalibration) and curve.a > 0.0 for curve in calibrators)
+        if falls and getattr(last, "monotonic_cst", None) is not None:
+            raise ValueError(
+                "a calibration that falls with the score would turn the rules of monotonic_cst round: calibrate the model anew"
+            )
         _checked_cutoff(cutoff, n_classes)
         model = cls(estimator, method=names[0], cutoff=cutoff)
         model.estimator_, model.calibrators_, model.cutoff_ = estimator, list(calibrators), float(cutoff)
         return model
+
+    def _views(self) -> list[Html]:
+        inner = self.estimator_.steps[-1][1] if isinstance(self.estimator_, Pipeline) else self.estimator_
+        return inner._views() if isinstance(inner, Classifier) else []
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier and its calibration.

@@ -69,14 +69,17 @@ class ScoreColumns:
     probabilities : tuple of str
         The same with "probability", that of the second of two classes; none where the model is not calibrated.
     label : str
+    points : tuple of str
+        "points" where the model has a scale of points.
     """
 
     scores: tuple[str, ...]
     probabilities: tuple[str, ...]
     label: str
+    points: tuple[str, ...] = ()
 
     @staticmethod
-    def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "") -> ScoreColumns:
+    def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "", has_points: bool = False) -> ScoreColumns:
         """For a model with these classes.
 
         Parameters
@@ -85,6 +88,7 @@ class ScoreColumns:
         has_probabilities : bool
         prefix : str
             What all names begin with.
+        has_points : bool
 
         Returns
         -------
@@ -92,12 +96,13 @@ class ScoreColumns:
         """
         ends = [""] if len(class_names) == 2 else [f"_{name}" for name in class_names]
         scores, chances = (tuple(f"{prefix}{kind}{end}" for end in ends) for kind in ("score", "probability"))
-        return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label")
+        points = (f"{prefix}points",) if has_points else ()
+        return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label", points)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of them, in order."""
-        return (*self.scores, *self.probabilities, self.label)
+        return (*self.scores, *self.probabilities, *self.points, self.label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,8 +326,8 @@ class FittedModel(Columns):
 
     @property
     def is_ruled(self) -> bool:
-        """Whether rules on terms and features together leave only some supports."""
-        return any(value is not None for value in rules_of(self.classifier).values())
+        """Whether rules leave only some surfaces: on terms and features together, on slopes, or on coefficients."""
+        return bool(self.shapes) or any(value is not None for value in rules_of(self.classifier).values())
 
     @cached_property
     def shapes(self) -> dict[int, ShapeRules]:
@@ -337,6 +342,17 @@ class FittedModel(Columns):
         numbers = surfaces_of(len(self.classes))
         own = {numbers.index(number): (demands.slopes.get(number, ()), demands.bounds.get(number, ())) for number in numbers}
         return {place: ShapeRules(*rules, box) for place, rules in own.items() if any(rules)}
+
+    @property
+    def shape_parameters(self) -> dict[str, Any]:
+        """The same rules as parameters of an estimator, by numbers of features and terms, and positions of classes."""
+        slopes = {i: {rule.feature: rule.sign for rule in shape.slopes} for i, shape in self.shapes.items() if shape.slopes}
+        bounds = {
+            i: {each.term: (each.low, each.high) for each in shape.bounds} for i, shape in self.shapes.items() if shape.bounds
+        }
+        is_single = len(self.surfaces) == 1
+        found: dict[str, dict[int, Any]] = {"monotonic_cst": slopes, "coef_bounds": bounds}
+        return {name: own[0] if is_single else own for name, own in found.items() if own}
 
     def slope_proofs(self, names: Sequence[str] | None = None) -> list[tuple[SlopeProof, ...]]:
         """What is true of each surface for each rule on a slope, in reported units.
@@ -424,7 +440,7 @@ class FittedModel(Columns):
         names = [str(name) for name in getattr(self.classifier, "feature_names_in_", default_names(self.n_features))]
         # linear terms and rules are parameters of their own
         limits = support_limits(self.question("include"), self.question("exclude"), names, self.n_features, int(own["k"]))
-        own |= by_number(rules_of(self.classifier), names)
+        own |= by_number(rules_of(self.classifier), names) | self.shape_parameters
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         if isinstance(weights := own["class_weight"], Mapping):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}

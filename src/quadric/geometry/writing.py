@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from quadric.errors import quoted
+from quadric.errors import printable, quoted
 from quadric.geometry.surface import QuadraticSurface
 
 # Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other.
@@ -225,11 +225,6 @@ def form_note(
     lists = ([len(shared_terms(each)) - 1] if is_shared else [len(f.products) for f in each] for each in (surfaces, written))
     before, after = map(sum, lists)
     return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
-
-
-def printable(text: str) -> str:
-    """A text from data on one line, with everything unprintable escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
 
 
 def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:

@@ -127,7 +127,7 @@ def _more_classes(summary: ReportSummary) -> dict[str, Any]:
 
 
 def _shared_terms(summary: ReportSummary) -> list[tuple[str, list[float]]]:
-    """The list of terms of all classes, each with its weights, and the constant; empty where classes have lists of their own."""
+    """The list of terms of all classes, with weights, then the constant; empty where classes have terms of their own."""
     views = [surface.view for surface in summary.surfaces]
     if views[0].certificate.n_surfaces == 1:
         return []

@@ -92,6 +92,8 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     subject : Subject
     ks : increasing sequence of int or None
     """
+    if subject.fitted.shapes:  # the path knows no rules on slopes and coefficients
+        return (subject.k,)
     n_features, first = subject.fitted.n_features, max(1, len(subject.limits.include))
     if ks is None:
         last = max(first, min(term_count(n_features) - len(subject.limits.exclude), max(2 * subject.k, FEWEST_KS)))
@@ -99,8 +101,10 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     return tuple(sorted({*k_grid(ks, n_features).tolist(), subject.k}))
 
 
-def views_along(subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool) -> tuple[tuple[View, ...], float]:
-    """The best surface found for every number of terms (the model's own at its k), and the path's objective at the model's k.
+def views_along(
+    subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool
+) -> tuple[tuple[View, ...], float | None]:
+    """The best surface found for every number of terms (the model's own at its k), and what the path reached there.
 
     Parameters
     ----------
@@ -127,7 +131,7 @@ def views_along(subject: Subject, ks: Sequence[int], own: Certificate, *, bounds
         view_of(subject, surface, k, proof.bounded(None if np.isnan(bound) else bound))
         for surface, k, proof, bound in zip(surfaces, ks, proofs, proved, strict=True)
     )
-    return tuple(views), float(path.objective[0, at])
+    return tuple(views), None if subject.fitted.shapes else float(path.objective[0, at])
 
 
 def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: TermStability | None) -> SurfaceSummary:

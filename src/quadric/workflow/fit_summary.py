@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 from quadric.certificate import Certificate
 from quadric.export import equation
+from quadric.fitted import FittedModel
 from quadric.samples.recoding import FEWEST_ROWS
+from quadric.workflow.cutoff_words import cutoff_facts
 from quadric.workflow.cv_summary import Figure, grids_of
 from quadric.workflow.options import AUTO
 from quadric.workflow.rule_words import rule_words
@@ -51,7 +54,23 @@ def certificate_words(certificate: Certificate, is_constant: bool, no_bound: str
     parts.append(CONSTANT if is_constant or certificate.n_terms == 0 else _nearby(certificate))
     if certificate.swap_optimal and certificate.status != "optimal":
         parts.append(f"no {'admissible ' * is_ruled}exchange of one term helps")
-    return "; ".join([*parts, _proof_words(certificate, no_bound, is_ruled)])
+    slopes = [proof.words() for proof in certificate.monotone]
+    return "; ".join([*parts, _proof_words(certificate, no_bound, is_ruled), *slopes])
+
+
+def certificate_facts(certificate: Certificate) -> dict[str, Any]:
+    """A certificate as plain values, for JSON.
+
+    Parameters
+    ----------
+    certificate : Certificate
+
+    Returns
+    -------
+    dict
+    """
+    slopes = [asdict(proof) | {"proved": proof.proved} for proof in certificate.monotone]
+    return asdict(replace(certificate, monotone=())) | {"monotone": slopes}
 
 
 def _proof_words(certificate: Certificate, no_bound: str, is_ruled: bool) -> str:
@@ -113,8 +132,10 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
     return {
         "certificate": CONSTANT if any(trained.is_constant) else None,
         **(_proofs(trained, stopped) if model.method == "exact" else {}),
+        **slope_facts(trained.view, data.class_names),
         "how good": _goodness(trained),
         "beside it": _beside(trained),
+        **cutoff_facts(trained),
         "chosen": "; ".join(text for text in (terms, rule_words(trained.options), chosen) if text),
         "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
         "read in passes": _passes(trained),
@@ -122,7 +143,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
 
 
 # What a fit prints of its samples, and how many columns and terms that moved
-SHOWN = ("samples", "event rate", "accuracy", "AUC", "KS", "log loss", "PSI")
+SHOWN = ("samples", "event rate", "accuracy", "AUC", "log loss", "PSI")
 MOST_DRIFTS = 3
 
 
@@ -161,9 +182,11 @@ def sample_facts(trained: Trained) -> dict[str, str | None]:
     table = trained.samples.table
     for name in table.samples[1:]:
         kinds = {"columns": table.columns.get(name, ()), "terms": table.terms.get(name, ())}
-        moved = {kind: sorted(drifts, key=lambda each: -each.psi)[:MOST_DRIFTS] for kind, drifts in kinds.items() if drifts}
-        lists = (f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in most)}" for kind, most in moved.items())
-        words[f"moved most in {name} (PSI)"] = "; ".join(lists)
+        lists = []
+        for kind, drifts in kinds.items():
+            moved = sorted((each for each in drifts if each.psi > each.psi_by_chance), key=lambda each: -each.psi)[:MOST_DRIFTS]
+            lists += [f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in moved)}"] * bool(moved)
+        words[f"moved most in {name} (PSI)"] = "; ".join(lists) or "nothing more than by chance"
     return words
 
 
@@ -189,6 +212,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
         "accuracy": _accuracy(trained),
         "AUC": None if found is None or found.auc is None else f"{_figure(found.auc, 'roc_auc')} out of fold",
         "beside it": _beside(trained),
+        **cutoff_facts(trained),
         "log-loss": None if found is None or found.log_loss is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
         "terms": _terms(trained),
         "chosen": _chosen(trained),
@@ -222,6 +246,23 @@ def _proofs(trained: Trained, stopped: bool) -> dict[str, str]:
     if len(set(words)) == 1:
         return {"proof": words[0]}
     return {f"proof, {name}": each for name, each in zip(trained.data.class_names, words, strict=True)}
+
+
+def slope_facts(view: FittedModel, class_names: Sequence[str]) -> dict[str, str]:
+    """What is proved of slopes, by subject: once for two classes.
+
+    Parameters
+    ----------
+    view : FittedModel
+    class_names : sequence of str
+
+    Returns
+    -------
+    dict
+    """
+    subjects = ["slopes"] if len(view.surfaces) == 1 else [f"slopes, {name}" for name in class_names]
+    pairs = zip(subjects, view.slope_proofs(), strict=True)
+    return {subject: "; ".join(proof.words() for proof in proofs) for subject, proofs in pairs if proofs}
 
 
 def _goodness(trained: Trained) -> str:
@@ -433,7 +474,7 @@ def plain_facts(trained: Trained) -> dict[str, Any]:
         "cutoff": trained.cutoff,
         "cross_validation": found,
         "samples": trained.samples and trained.samples.recorded(),
-        "certificates": [asdict(certificate) for certificate in model.certificates_],
+        "certificates": [certificate_facts(certificate) for certificate in model.certificates_],
         "excluded": data.limits.counts | {"terms": len(data.limits.left_out)},
         "missing": data.missing,
         "check": data.check.recorded(),

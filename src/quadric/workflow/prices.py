@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.constraints import AUTO
+from quadric.estimators.shape_rules import SHAPES
 from quadric.fitted import Model, as_judged
 from quadric.labels import positions_in
 from quadric.progress import advance, part
@@ -19,7 +20,7 @@ from quadric.tables import TableEncoder
 from quadric.tables.table import Rows
 from quadric.types import FloatArray
 from quadric.workflow.cv_summary import Figure
-from quadric.workflow.rule_words import TERMS, listed_rules
+from quadric.workflow.rule_words import TERMS, listed_rules, listed_shapes
 from quadric.workflow.scorers import measure_named, scorer_for
 
 ALL_RULES = "all rules"
@@ -183,7 +184,10 @@ def rule_prices(
     excludes_more = any(isinstance(step, TableEncoder) for _, step in view.steps)  # what its columns make redundant, too
     is_open = AUTO in (getattr(model, "terms", None), getattr(view.classifier, "terms", None))
     kind = {"terms": AUTO} if is_open else {}
-    changes = {words: change | kind for words, change in listed_rules(search, () if excludes_more else TERMS).items()}
+    rules = listed_rules(search, () if excludes_more else TERMS) | listed_shapes(
+        search, view.names, view.term_names, view.class_texts
+    )
+    changes = {words: change | kind for words, change in rules.items()}
     labels = view.class_texts if len(view.surfaces) > 1 else ()
     return priced(search, lambda one: one.fit(rows, codes, sample_weight), changes, view.term_names, labels, scoring)
 
@@ -218,7 +222,7 @@ def priced(
     """
     if not changes:
         raise ValueError("the model has no rules whose price could be told")
-    everything = {name: value for change in changes.values() for name, value in change.items()}
+    everything = {name: None if name in SHAPES else value for change in changes.values() for name, value in change.items()}
     wanted = {"": {}, **changes, **({ALL_RULES: everything} if len(changes) > 1 else {})}
     fits = []
     for number, (words, change) in enumerate(wanted.items()):

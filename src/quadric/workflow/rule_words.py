@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from math import isinf
 from typing import Any
 
 from quadric.estimators.feature_rules import NO_INTERACTIONS, PAIRWISE
@@ -47,8 +48,55 @@ def listed_rules(owner: Any, terms: Iterable[str] = ()) -> dict[str, dict[str, A
     return rules
 
 
+def listed_shapes(
+    owner: Any, names: Sequence[str] = (), terms: Sequence[str] = (), classes: Sequence[str] = ()
+) -> dict[str, dict[str, Any]]:
+    """The same of rules on slopes and coefficients, one entry for each feature and term.
+
+    Parameters
+    ----------
+    owner : estimator or TrainingOptions
+    names, terms, classes : sequences of str
+        Of features, terms and classes, where the rules go by numbers.
+    """
+    rules: dict[str, dict[str, Any]] = {}
+    for parameter, called, say in (("monotonic_cst", names, _slope_words), ("coef_bounds", terms, _limit_words)):
+        given = getattr(owner, parameter, None)
+        if given is None:
+            continue
+        given = dict(given if isinstance(given, Mapping) else enumerate(given))
+        for key, value in given.items():
+            if not isinstance(value, Mapping):
+                others = {name: other for name, other in given.items() if name != key}
+                words = say(_name(key, called), value)
+                rules |= {words: {parameter: others or None}} if words else {}
+                continue
+            for inner, one in value.items():
+                left = {name: other for name, other in value.items() if name != inner}
+                others = {name: left if name == key else other for name, other in given.items() if name != key or left}
+                words = say(_name(inner, called), one)
+                rules |= {f"score of {_name(key, classes)}: {words}": {parameter: others or None}} if words else {}
+    return rules
+
+
+def _name(key: Any, names: Sequence[str]) -> str:
+    return key if isinstance(key, str) else names[key]
+
+
+def _slope_words(name: str, sign: Any) -> str | None:
+    if sign == 0:
+        return None
+    return f"never {'rises' if sign in (-1, 'decreasing') else 'falls'} with {name}"
+
+
+def _limit_words(term: str, limits: Sequence[float | None]) -> str:
+    low, high = (None if limit is None or isinf(limit) else f"{limit:g}" for limit in limits)
+    ends = " and ".join([*[f"at least {low}"] * (low is not None), *[f"at most {high}"] * (high is not None)])
+    return f"coefficient of {term} {ends or 'free'}"
+
+
 def rule_words(owner: Any) -> str | None:
-    """The rules on terms and columns in a few words; None where there are none.
+    """All rules in a few words; None where there are none.
 
     Parameters
     ----------
@@ -58,4 +106,4 @@ def rule_words(owner: Any) -> str | None:
     -------
     str or None
     """
-    return ", ".join(listed_rules(owner)) or None
+    return ", ".join([*listed_rules(owner), *listed_shapes(owner)]) or None

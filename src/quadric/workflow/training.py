@@ -44,7 +44,7 @@ from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.prices import RulePrices, priced
-from quadric.workflow.rule_words import TERMS, listed_rules
+from quadric.workflow.rule_words import TERMS, listed_rules, listed_shapes
 from quadric.workflow.samples import NewSample, Samples, all_samples
 from quadric.workflow.scorers import scorer_for
 from quadric.workflow.scoring import TableModel
@@ -294,6 +294,8 @@ def survey(table: Table | TableParts, target: str, options: TrainingOptions, tes
         news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
+    if options.points is not None and len(data.class_names) > 2:
+        raise OptionError(f"points need two classes, and the target has {len(data.class_names)}", points=None)
     if options.crosses or options.calibrate is not None:
         check_folds(data.class_counts, data.class_names, options.folds)
     with part(0.5, 1.0):
@@ -502,12 +504,16 @@ def price_rules(trained: Trained) -> RulePrices:
         words: {name: free.get(name) for name in change} | {"terms": trained.options.terms}
         for words, change in listed_rules(options, TERMS).items()
     }
+    features, terms = data.feature_names, term_names(data.feature_names)
+    changes |= {
+        words: change | {"terms": trained.options.terms} for words, change in listed_shapes(search, features, terms).items()
+    }
 
     def fit(search: SparseQuadraticSVCCV) -> SparseQuadraticSVCCV:
         return search._fit_coded(data.X, data.y, data.groups, data.coding)
 
     labels = data.class_names if len(data.class_names) > 2 else ()
-    return priced(search, fit, changes, term_names(data.feature_names), labels, options.scoring)
+    return priced(search, fit, changes, terms, labels, options.scoring)
 
 
 @scales_as_prepared()

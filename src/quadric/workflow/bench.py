@@ -202,7 +202,8 @@ class Bench:
         -------
         Survey
         """
-        return replace(self.rows, data=self.rows.data.under(options))
+        rules = self._key(options, "cutoff")
+        return self._once("rules", rules, lambda: replace(self.rows, data=self.rows.data.under(options)))
 
     def ks(self, options: TrainingOptions) -> tuple[int, ...]:
         """Numbers of terms that the slider stops at.
@@ -215,6 +216,9 @@ class Bench:
         -------
         tuple of int
         """
+        return self._once("ks", self._key(options, "cutoff"), lambda: self._stops(options))
+
+    def _stops(self, options: TrainingOptions) -> tuple[int, ...]:
         assert options.k is not None
         data = self.under(options).data
         first, last = max(1, len(data.limits.include)), data.n_candidates_of(options.terms)
@@ -409,7 +413,7 @@ class Bench:
             del self._known[old]
 
     def _along(self, options: TrainingOptions) -> str:
-        return self._key(replace(options, k=None, ks=self.ks(options)), "cutoff")
+        return f"{self._key(options, 'cutoff', 'k')} {self.ks(options)}"
 
     @staticmethod
     def _key(options: TrainingOptions, *without: str) -> str:

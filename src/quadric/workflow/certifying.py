@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from quadric.certificate import Certificate
+from quadric.certificate import Certificate, SlopeProof
+from quadric.errors import refuse_unknown
 from quadric.examine import certify, certify_passes, certify_sums
 from quadric.fitted.model import is_level
+from quadric.geometry.box import Box, ShapeRules, SlopeRule
 from quadric.labels import positions_in
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import part
@@ -43,6 +46,8 @@ class Judged:
         Checksum of their file.
     is_proved : bool
         Whether a bound for other terms was looked for.
+    slopes : tuple of tuples of SlopeProof
+        What was asked of slopes, by surface.
     """
 
     certificates: list[Certificate]
@@ -50,9 +55,10 @@ class Judged:
     n_rows: int
     sha256: str | None
     is_proved: bool = True
+    slopes: tuple[tuple[SlopeProof, ...], ...] = ()
 
 
-def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
+def certify_table(model: TableModel, table: Table, slopes: Mapping[str, int | None] = {}, **limits: Any) -> Judged:
     """Judge a model on a table.
 
     Parameters
@@ -60,6 +66,9 @@ def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
     model : TableModel
     table : Table
         With the target column.
+    slopes : mapping of str to 1, -1 or None
+        Columns, or levels of them, along which the score may never fall or never rise, or does either, whatever the rules of
+        the model are; of more than two classes with the class before the name, "bad:income", or of each.
     **limits : Any
         Of the proof, as in ``quadric.certify``.
 
@@ -69,7 +78,52 @@ def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
     """
     rows, y = model.labelled(table)
     X = model.view.native(model.inputs(rows))
-    return Judged(certify(model.saved.model, X, y, **limits), model.view.is_constant(X), len(rows), table.sha256)
+    tested = tested_slopes(model, X, slopes)
+    return Judged(certify(model.saved.model, X, y, **limits), model.view.is_constant(X), len(rows), table.sha256, slopes=tested)
+
+
+def tested_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) -> tuple[tuple[SlopeProof, ...], ...]:
+    """Whether the scores of a model never fall, or never rise, along columns: proved, undecided, or with a counterexample.
+
+    Parameters
+    ----------
+    model : TableModel
+    X : rows as the model takes them
+        They tell the range of columns without caps, and which features have two values.
+    slopes : mapping
+        As in ``certify_table``.
+
+    Returns
+    -------
+    tuple of tuples of SlopeProof
+        By surface; where no direction was asked for, of the one that is proved, else of both.
+    """
+    if not slopes:
+        return ()
+    view, found = model.view, []
+    units = getattr(view.classifier, "_units", Units.plain(view.n_features))
+    ends = units(np.array([units.low, units.high]))
+    levels = [np.flatnonzero(view.blocks == block) for block in np.unique(view.blocks)]
+    box = Box.of_rows(view.fitted(X), levels, (ends[0], ends[1]))
+    subjects = model.class_names if len(view.surfaces) > 1 else model.class_names[1:]
+    wanted = [(*_subject(name, subjects, view.names), sign) for name, sign in slopes.items()]
+    for subject, surface in zip(subjects, view.surfaces, strict=True):
+        proofs: list[SlopeProof] = []
+        for class_name, feature, sign in wanted:
+            if class_name in (None, subject):
+                rules = tuple(SlopeRule(feature, each) for each in ((1, -1) if sign is None else (sign,)))
+                both = SlopeProof.all_of(surface, ShapeRules(rules, (), box), view.names, view.units)
+                proofs += [proof for proof in both if proof.proved][:1] or both
+        found.append(tuple(proofs))
+    return tuple(found)
+
+
+def _subject(name: str, subjects: Sequence[str], names: Sequence[str]) -> tuple[str | None, int]:
+    """The class that a rule names, if any, and the number of the feature."""
+    own = next((each for each in subjects if name not in names and name.startswith(f"{each}:")), None)
+    feature = name if own is None else name.removeprefix(f"{own}:")
+    refuse_unknown([feature], names, "the model", "column or level")
+    return own, list(names).index(feature)
 
 
 def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judged:

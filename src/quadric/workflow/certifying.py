@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -105,6 +105,11 @@ def tested_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) -
     ends = units(np.array([units.low, units.high]))
     levels = [np.flatnonzero(view.blocks == block) for block in np.unique(view.blocks)]
     box = Box.of_rows(view.fitted(X), levels, (ends[0], ends[1]))
+    open_ends = {
+        feature.name
+        for feature, *limits in zip(view.features, view.units.low, view.units.high, strict=True)
+        if feature.kind not in ("level", "missing") and not np.isfinite(limits).all()
+    }
     subjects = model.class_names if len(view.surfaces) > 1 else model.class_names[1:]
     wanted = [(*_subject(name, subjects, view.names), sign) for name, sign in slopes.items()]
     for subject, surface in zip(subjects, view.surfaces, strict=True):
@@ -112,7 +117,10 @@ def tested_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) -
         for class_name, feature, sign in wanted:
             if class_name in (None, subject):
                 rules = tuple(SlopeRule(feature, each) for each in ((1, -1) if sign is None else (sign,)))
-                both = SlopeProof.all_of(surface, ShapeRules(rules, (), box), view.names, view.units)
+                both = [
+                    replace(proof, is_capped=open_ends.isdisjoint(proof.box))  # levels and flags have no other values
+                    for proof in SlopeProof.all_of(surface, ShapeRules(rules, (), box), view.names, view.units)
+                ]
                 proofs += [proof for proof in both if proof.proved][:1] or both
         found.append(tuple(proofs))
     return tuple(found)

@@ -5,7 +5,7 @@ Nothing here uses quadric: surfaces, energies, losses and rules are written out 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -54,6 +54,12 @@ class RuledProblem:
     def terms(self) -> list[Factors]:
         return factors(self.X.shape[1])
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The rules with terms by name."""
+        limits = {"coef_bounds": {name(term): pair for term, pair in self.rules.get("coef_bounds", {}).items()}}
+        return {**self.rules, **(limits if "coef_bounds" in self.rules else {})}
+
     def admits(self, chosen: Terms) -> bool:
         """Whether rules on terms admit a support."""
         rules, inside = self.rules, {self.terms[t] for t in chosen}
@@ -86,8 +92,40 @@ class RuledProblem:
             programme.limit(rule, low, high)
         return programme.solved()
 
-    def optimum(self, loss: str, supports: Iterable[Terms] | None = None) -> float:
-        return min(self.minimum(loss, chosen) for chosen in (self.supports() if supports is None else supports))
+
+@dataclass(frozen=True)
+class Enumeration:
+    """The minimum on every support that a problem admits.
+
+    Attributes
+    ----------
+    problem : RuledProblem
+    values : dict
+    """
+
+    problem: RuledProblem
+    values: dict[Terms, float]
+
+    @staticmethod
+    def of(problem: RuledProblem, loss: str) -> Enumeration:
+        return Enumeration(problem, {chosen: problem.minimum(loss, chosen) for chosen in problem.supports()})
+
+    @property
+    def optimum(self) -> float:
+        return min(self.values.values())
+
+    def is_swap_optimal(self, live: Terms, tolerance: float) -> bool:
+        """Whether live terms are part of a largest support, as good as they are, that no exchange of one term improves."""
+        for chosen, value in self.values.items():
+            if not set(live) <= set(chosen) or value > self.values[live] * (1.0 + tolerance) or self._can_grow(chosen):
+                continue
+            near = (other for other in self.values if len(other) == len(chosen) and len(set(other) - set(chosen)) == 1)
+            if all(self.values[other] >= value * (1.0 - tolerance) for other in near):
+                return True
+        return False
+
+    def _can_grow(self, chosen: Terms) -> bool:
+        return any(len(other) == len(chosen) + 1 and set(chosen) < set(other) for other in self.values)
 
 
 class Programme:
@@ -241,7 +279,10 @@ def _budgets(rng: np.random.Generator, n: int) -> dict[str, Any]:
 
 
 def _all(rng: np.random.Generator, n: int) -> dict[str, Any]:
-    return {**_monotone(rng, n), **_bounds(rng, n), **_hierarchy(rng, n)}
+    slopes, limits = _monotone(rng, n), _bounds(rng, n)["coef_bounds"]
+    # a limit against the sign of a rule on a slope is refused
+    kept = {term: pair for term, pair in limits.items() if name(term) not in slopes["monotonic_cst"]}
+    return {**slopes, **({"coef_bounds": kept} if kept else {}), **_hierarchy(rng, n)}
 
 
 KINDS = {

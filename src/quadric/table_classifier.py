@@ -18,9 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from quadric.errors import refuse_unknown
 from quadric.estimators.base import Classifier
+from quadric.estimators.views import surface_views
 from quadric.export import equation, export, save_model
+from quadric.export.equations import symbols_of
 from quadric.files import write_atomically
 from quadric.labels import refuse_masked
+from quadric.notebook import Html, facts
 from quadric.report import render
 from quadric.report.summarising import summarise_table
 from quadric.tables import Table, as_table
@@ -155,9 +158,9 @@ class TableClassifier(Classifier, BaseEstimator):
         rows, target = labelled_table(table, y)
         trained = train(rows, target, options)
         drawing = Drawing.of(target, options)
-        rows = rows if drawing is None else rows[drawing.split(rows)[DEVELOPMENT]]
+        samples = {DEVELOPMENT: rows} if drawing is None else {n: rows[own] for n, own in drawing.split(rows).items()}
         by_name = dict(zip(label_texts(target, labels).tolist(), labels.tolist(), strict=True))
-        self._rows = rows
+        self._rows, self._set_aside = samples.pop(DEVELOPMENT), samples
         self._model_labels = np.array([by_name[name] for name in trained.data.class_names], dtype=labels.dtype)
         self._order = np.argsort(self._model_labels, kind="stable")
         self.classes_ = self._model_labels[self._order]
@@ -316,6 +319,7 @@ class TableClassifier(Classifier, BaseEstimator):
             seed=own.seed,
             figures=RecordedFigures.of(self.model_.metadata["training"]),  # of these rows, whatever file they are from
             findings=self._tabular.findings,
+            samples={name: self._tabular.labelled(rows) for name, rows in self._set_aside.items()},
             **options,
         )
         write_atomically(path, render(summary))
@@ -365,6 +369,14 @@ class TableClassifier(Classifier, BaseEstimator):
     def _scores(self, X: Rows) -> Scores:
         table = self._table(X)  # refuses an unfitted model
         return self._tabular.scores(table)
+
+    def _views(self) -> list[Html]:
+        view, figures = self._tabular.view, RecordedFigures.of(self.model_.metadata["training"])
+        parts = surface_views(view.classifier, symbols_of(view), view.names, self._tabular.class_names)
+        if figures is None:
+            return parts
+        measured = {"accuracy": f"{figures.accuracy:.1%}", "AUC": figures.auc, "log-loss": figures.log_loss}
+        return [*parts, facts(f"Out of fold ({figures.folds} folds)", measured)]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")

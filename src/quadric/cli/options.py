@@ -290,6 +290,11 @@ FLAGS = {
         str,
         number_or_word,
     ),
+    "points": Flag(
+        "Scale of a scorecard: 600:20:50 is 600 points at odds of 50 to 1, and 20 points double the odds. predict, report and "
+        "export then show points.",
+        "POINTS:DOUBLE:ODDS",
+    ),
     "include": _several("Term that must be used: age, age^2, 'age*income'. Repeatable.", "TERM"),
     "exclude": _several("Term that must not be used; 'age*' is every product of age. Repeatable.", "TERM"),
     "interaction_cst": Flag(
@@ -344,7 +349,7 @@ PANELS = {
     "Samples": "holdout time_column after",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",
-    "Classes and probabilities": "positive favourable calibrate cutoff frozen actionable",
+    "Classes and probabilities": "positive favourable calibrate cutoff points frozen actionable",
     "Run": "seed n_jobs time_limit gap_limit fit_time_limit allow_degenerate",
 }
 PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.split()}
@@ -352,8 +357,8 @@ PANEL_OF = {name: panel for panel, names in PANELS.items() for name in names.spl
 SAMPLES = ("holdout", "time_column", "after")
 # Options of ``quadric fit`` alone: what becomes of the model, and how long its fit may take
 ONLY_FIT = (
-    *("method", "multiclass", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "favourable", "frozen"),
-    *("actionable", "time_limit", "gap_limit", "fit_time_limit", "allow_degenerate", *SAMPLES),
+    *("method", "multiclass", "cross_validate", "scoring", "unseen", "calibrate", "cutoff", "points", "favourable"),
+    *("frozen", "actionable", "time_limit", "gap_limit", "fit_time_limit", "allow_degenerate", *SAMPLES),
 )
 
 

@@ -21,6 +21,7 @@ def report(
     model: shared.ModelFile,
     data: shared.DataFile,
     *,
+    test: shared.TestFiles = None,
     output: Annotated[
         Path | None, typer.Option(help="HTML file to write.  [default: the name of the model with .report.html]")
     ] = None,
@@ -59,16 +60,19 @@ def report(
     Examples:
       quadric report model.json data.csv
       quadric report model.json data.csv --bootstrap 0 --ks 1:10 --output r.html
+      quadric report model.json data.csv --test later.csv
       quadric report model.json data.csv --rows 0,7 --actionable amount:down \
         --output r.html
     """
     assert output is not None  # the decorator named it
-    claim_output(output, force, model, data)
+    tests = inputs.named_files(test)
+    claim_output(output, force, model, data, *tests.values())
     require("jinja2", "report")
     from quadric.report import render
     from quadric.report.summarising import summarise_table
     from quadric.workflow.explaining import ExplainingOptions, check_names
     from quadric.workflow.prices import RulePrices
+    from quadric.workflow.samples import samples_of
 
     loaded = inputs.read_table_model(model)
     grid = None if ks is None else inputs.integers(ks, "--ks")
@@ -77,8 +81,9 @@ def report(
     with as_usage():
         check_names(loaded, ExplainingOptions(frozen=frozen or (), actionable=actionable or ()))
     with working("report"):
-        table = inputs.read_data(data, table_format.how(loaded), loaded.text_names)
-        used, y = loaded.labelled(table)
+        how = table_format.how(loaded)
+        table, *others = (inputs.read_data(path, how, loaded.text_names) for path in (data, *tests.values()))
+        (used, y), samples = samples_of(loaded, table, dict(zip(tests, others, strict=True)))
         explained = () if rows is None else inputs.rows(rows, len(used))
         with part(inputs.READING, 1.0):
             summary = summarise_table(
@@ -98,6 +103,7 @@ def report(
                 origin=(data.name, table.sha256),
                 figures=loaded.figures(table.sha256),
                 findings=loaded.findings,
+                samples=samples,
                 prices=RulePrices.of(loaded.saved.metadata.get("rule_prices")),
             )
         page = render(summary)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -78,6 +78,25 @@ class ValidationTable:
             if name not in known:
                 raise KeyError(f"the table has no {quoted(name)}, only {', '.join(known)}")
         return float(self.values[self.measures.index(measure), self.samples.index(sample)])
+
+    def with_sample(self, sample: str, estimates: Mapping[str, Estimate]) -> ValidationTable:
+        """The table with figures of one sample that are known from elsewhere.
+
+        Parameters
+        ----------
+        sample : str
+        estimates : mapping
+            By measure; others stay.
+
+        Returns
+        -------
+        ValidationTable
+        """
+        place, parts = self.samples.index(sample), {name: getattr(self, name).copy() for name in ("values", "low", "high")}
+        for measure, known in estimates.items():
+            for part, value in zip(parts.values(), astuple(known), strict=True):
+                part[self.measures.index(measure), place] = value
+        return replace(self, **parts)
 
     def rows(self) -> list[tuple[str, list[float]]]:
         """Each measure with its values.

@@ -61,7 +61,7 @@ class Overview:
         coding : Coding or None
             What folds learn of a coded table.
         """
-        task = search._task(len(surveyed.stream.columns), None)
+        task = search._task(len(surveyed.stream.columns), surveyed.stream.classes, None)
         if not surveyed.is_gathered:
             folds = surveyed.folds(int(search.cv))
             whole, summed = search._summed(surveyed, len(folds))
@@ -89,7 +89,7 @@ class Overview:
 
     def scores(self, search: SparseQuadraticSVCCV) -> FloatArray:
         """Scores of the folds along k, of shape (n_folds, n_ks)."""
-        task = search._task(self.parts.samples.n_features, None)
+        task = search._task(self.parts.samples.n_features, self.parts.samples.target.classes, None)
         board = search._scoreboard(task, len(self.folds))
         scoring = Scoring.of(search.scoring, self.parts.samples.target.classes)
         runner = FoldRunner(task, self.parts, scoring, self.folds, 1)
@@ -120,10 +120,11 @@ class Overview:
         return str(search.terms), str(search.loss), self.whole.data.surfaces[0]
 
     def _quick(self, search: SparseQuadraticSVCCV) -> QuickSearch:
-        task, key = search._task(self.whole.data.n_features, None), repr(search.include)
+        task = search._task(self.whole.data.n_features, self.parts.samples.target.classes, None)
+        key = repr(search.include)
         if key not in self._searches:
             everything = SupportLimits(include=task.limits.include, lean=task.limits.lean)
             self._searches.clear()
             self._searches[key] = QuickSearch(self.whole.data, {WIDEST: Dictionary(everything, np.array(search.ks))})
         chooser = loss_named(str(search.loss)).screen or str(search.loss)
-        return self._searches[key].sharing(task.dictionaries, chooser)
+        return self._searches[key].sharing(task.on(self.whole.data), chooser)

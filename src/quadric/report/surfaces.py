@@ -13,7 +13,7 @@ from quadric.certificate import Certificate
 from quadric.estimators.validation import k_grid
 from quadric.examine import certified_surfaces, certify_by_nodes
 from quadric.explain import TermStability, effects
-from quadric.export import equation
+from quadric.export.equations import surface_equations
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import FLAT, QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_count, term_factors
@@ -43,7 +43,7 @@ NO_NODES: dict[bool, int | None] = {True: None, False: None}  # no bounds
 def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Certificate, code: int = 0) -> View:
     """A surface as the slider shows it; ``code`` is its position among several."""
     model = subject.fitted.with_surfaces([surface]) if subject.is_binary else subject.fitted.model
-    centred, expanded = (equation(model, form=form).split("\n")[code] for form in ("centred", "expanded"))
+    centred, expanded = (surface_equations(model, form=form)[code] for form in ("centred", "expanded"))
     return View(k, coefficients(surface), surface.c, centred, expanded, certificate)
 
 

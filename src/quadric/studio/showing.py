@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import quoted
+from quadric.errors import printable, quoted
 from quadric.export import SavedModel, equation
 from quadric.geometry.terms import term_count, term_factors, term_names
-from quadric.geometry.writing import printable
 from quadric.losses import LOSS_NAMES
 from quadric.report.along_k import objective_along, score_along
 from quadric.report.numbers import MINUS, number, percent

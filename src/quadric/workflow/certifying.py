@@ -11,15 +11,14 @@ import numpy as np
 
 from quadric.certificate import Certificate, SlopeProof
 from quadric.errors import refuse_unknown
-from quadric.examine import certify, certify_passes, certify_sums
+from quadric.examine import certify, certify_passes, certify_sums, tested_slopes
 from quadric.fitted.model import is_level
-from quadric.geometry.box import Box, ShapeRules, SlopeRule
 from quadric.labels import positions_in
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import part
 from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, class_totals
-from quadric.samples.target import Target
+from quadric.samples.target import Target, surfaces_of
 from quadric.samples.units import Units
 from quadric.tables import Table
 from quadric.tables.coded import TableSource
@@ -78,11 +77,11 @@ def certify_table(model: TableModel, table: Table, slopes: Mapping[str, int | No
     """
     rows, y = model.labelled(table)
     X = model.view.native(model.inputs(rows))
-    tested = tested_slopes(model, X, slopes)
-    return Judged(certify(model.saved.model, X, y, **limits), model.view.is_constant(X), len(rows), table.sha256, slopes=tested)
+    asked = asked_slopes(model, X, slopes)
+    return Judged(certify(model.saved.model, X, y, **limits), model.view.is_constant(X), len(rows), table.sha256, slopes=asked)
 
 
-def tested_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) -> tuple[tuple[SlopeProof, ...], ...]:
+def asked_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) -> tuple[tuple[SlopeProof, ...], ...]:
     """Whether the scores of a model never fall, or never rise, along columns: proved, undecided, or with a counterexample.
 
     Parameters
@@ -101,10 +100,7 @@ def tested_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) -
     if not slopes:
         return ()
     view, found = model.view, []
-    units = getattr(view.classifier, "_units", Units.plain(view.n_features))
-    ends = units(np.array([units.low, units.high]))
-    levels = [np.flatnonzero(view.blocks == block) for block in np.unique(view.blocks)]
-    box = Box.of_rows(view.fitted(X), levels, (ends[0], ends[1]))
+    rows, numbers = view.fitted(X), surfaces_of(len(view.classes))
     open_ends = {
         feature.name
         for feature, *limits in zip(view.features, view.units.low, view.units.high, strict=True)
@@ -112,14 +108,15 @@ def tested_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) -
     }
     subjects = model.class_names if len(view.surfaces) > 1 else model.class_names[1:]
     wanted = [(*_subject(name, subjects, view.names), sign) for name, sign in slopes.items()]
-    for subject, surface in zip(subjects, view.surfaces, strict=True):
+    for subject, number in zip(subjects, numbers, strict=True):
         proofs: list[SlopeProof] = []
         for class_name, feature, sign in wanted:
             if class_name in (None, subject):
-                rules = tuple(SlopeRule(feature, each) for each in ((1, -1) if sign is None else (sign,)))
+                texts = view.class_texts
                 both = [
                     replace(proof, is_capped=open_ends.isdisjoint(proof.box))  # levels and flags have no other values
-                    for proof in SlopeProof.all_of(surface, ShapeRules(rules, (), box), view.names, view.units)
+                    for each in ((1, -1) if sign is None else (sign,))
+                    for proof in tested_slopes(view, {texts[number]: {feature: each}}, rows)[number]
                 ]
                 proofs += [proof for proof in both if proof.proved][:1] or both
         found.append(tuple(proofs))

@@ -13,6 +13,7 @@ from quadric.export import equation
 from quadric.fitted import FittedModel
 from quadric.geometry.terms import term_names
 from quadric.samples.recoding import FEWEST_ROWS
+from quadric.workflow.cutoff_words import cutoff_facts
 from quadric.workflow.cv_summary import Figure, grids_of
 from quadric.workflow.options import AUTO
 from quadric.workflow.rule_words import listed_rules, listed_shapes
@@ -149,6 +150,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
         **slope_words(trained.view, data.class_names),
         "how good": _goodness(trained),
         "beside it": _beside(trained),
+        **cutoff_facts(trained),
         "chosen": "; ".join(text for text in (terms, _rule_words(trained), chosen) if text),
         "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
         "read in passes": _passes(trained),
@@ -156,7 +158,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
 
 
 # What a fit prints of its samples, and how many columns and terms that moved
-SHOWN = ("samples", "event rate", "accuracy", "AUC", "KS", "log loss", "PSI")
+SHOWN = ("samples", "event rate", "accuracy", "AUC", "log loss", "PSI")
 MOST_DRIFTS = 3
 
 
@@ -195,9 +197,11 @@ def sample_facts(trained: Trained) -> dict[str, str | None]:
     table = trained.samples.table
     for name in table.samples[1:]:
         kinds = {"columns": table.columns.get(name, ()), "terms": table.terms.get(name, ())}
-        moved = {kind: sorted(drifts, key=lambda each: -each.psi)[:MOST_DRIFTS] for kind, drifts in kinds.items() if drifts}
-        lists = (f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in most)}" for kind, most in moved.items())
-        words[f"moved most in {name} (PSI)"] = "; ".join(lists)
+        lists = []
+        for kind, drifts in kinds.items():
+            moved = sorted((each for each in drifts if each.psi > each.psi_by_chance), key=lambda each: -each.psi)[:MOST_DRIFTS]
+            lists += [f"{kind} {', '.join(f'{each.name} {each.psi:.3f}' for each in moved)}"] * bool(moved)
+        words[f"moved most in {name} (PSI)"] = "; ".join(lists) or "nothing more than by chance"
     return words
 
 
@@ -223,6 +227,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
         "accuracy": _accuracy(trained),
         "AUC": None if found is None or found.auc is None else f"{_figure(found.auc, 'roc_auc')} out of fold",
         "beside it": _beside(trained),
+        **cutoff_facts(trained),
         "log-loss": None if found is None or found.log_loss is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
         "terms": _terms(trained),
         "chosen": _chosen(trained),

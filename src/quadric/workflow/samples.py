@@ -143,6 +143,29 @@ def rows_of(model: TableModel, parts: TableParts, seed: int = 0) -> Table:
     return gathered(parts, rows, names)
 
 
+def labelled_sample(model: TableModel, name: str, table: Table) -> LabelledRows:
+    """The rows of another table that a model can be measured on; what is wrong with it is told with its name.
+
+    Parameters
+    ----------
+    model : TableModel
+    name : str
+        Of the sample.
+    table : Table
+    """
+    try:
+        unlabelled = int((model.outcomes(table) < 0).sum())
+        if unlabelled == len(table):
+            raise ValueError(f"no row has a value in {quoted(model.saved.target)}")
+        if unlabelled:
+            warn_user(f"sample {quoted(name)}: {without_label(str(model.saved.target), unlabelled)}")
+        rows, y = model.labelled(Table(table.names, table.columns))  # all rows, also of the file that was trained on
+        model.inputs(rows)
+    except ValueError as error:
+        raise ValueError(f"sample {quoted(name)}: {error}") from error
+    return rows, y
+
+
 def as_sample(scores: Scores, codes: IntArray, folds: IntArray | None = None, whole: FloatArray | None = None) -> ScoredSample:
     """Scores and labels as what is measured.
 
@@ -196,7 +219,7 @@ def all_samples(
         The rows that the model was fitted to.
     news : sequence of NewSample
     seed : int
-        Of the bootstrap, and of random rows of large samples.
+        Of random rows of large samples.
     """
     own = development_sample(model, data, search)
     rows = model.labelled(rows_of(model, table, seed)) if news else (Table((), ()), np.empty(0))
@@ -207,11 +230,31 @@ def all_samples(
         if new.is_apart:
             warn_of_trained_rows(model, new.name, (now, y), rows)
         sources.append(SampleSource(new.name, new.rows, new.unlabelled, len(now), new.parts.digest()))
-    return Samples(samples_beside(model, own, rows, others, seed), tuple(sources))
+    return Samples(samples_beside(model, own, rows, others), tuple(sources))
+
+
+def samples_of(model: TableModel, table: Table, tests: Mapping[str, Table]) -> tuple[LabelledRows, Mapping[str, LabelledRows]]:
+    """The rows of a table that a model was fitted to, and all other samples: those that were set aside then, and new ones.
+
+    Parameters
+    ----------
+    model : TableModel
+    table : Table
+        Rows were set aside only of the file that the model was fitted to.
+    tests : mapping of names to Table
+    """
+    parts = model.samples(table)
+    development = model.labelled(parts.pop(DEVELOPMENT))
+    others = {name: model.labelled(rows) for name, rows in parts.items()}
+    for name, rows in tests.items():
+        others[name] = labelled_sample(model, name, rows)
+        if model.is_fitted_to(table.sha256):
+            warn_of_trained_rows(model, name, others[name], development)
+    return development, others
 
 
 def samples_beside(
-    model: TableModel, development: ScoredSample, rows: LabelledRows, others: Mapping[str, LabelledRows], seed: int = 0
+    model: TableModel, development: ScoredSample, rows: LabelledRows, others: Mapping[str, LabelledRows]
 ) -> ValidationTable:
     """All samples in one table.
 
@@ -223,16 +266,14 @@ def samples_beside(
         Of the development sample, or some of them, for comparisons of columns and terms.
     others : mapping of names to Table and labels
         As ``model.labelled`` gives them, like ``rows``.
-    seed : int
-        Of the bootstrap.
     """
     samples, drifts, before = {DEVELOPMENT: development}, {}, model.inputs(rows[0]) if others else rows[0]
     for name, (now, y) in others.items():
         samples[name] = as_sample(model.scores(now), positions_in(model.view.classes, y))
         drifts[name] = _drifts(model, before, model.inputs(now))
     if development.score is None:
-        return side_by_side(samples, np.nan, None, drifts, seed=seed)
-    return side_by_side(samples, model.view.threshold, model.class_names[1], drifts, seed=seed)
+        return side_by_side(samples, np.nan, None, drifts)
+    return side_by_side(samples, model.view.threshold, model.class_names[1], drifts)
 
 
 def _drifts(model: TableModel, before: Table, now: Table) -> SampleDrifts:

@@ -182,6 +182,7 @@ class Trained:
             "labelled": list(self.labelled),
             "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
+            "slopes": self._proofs_by_class(),
             "samples": self.samples and self.samples.recorded(),
             "reference": self.reference and self.reference.recorded(),
         }
@@ -300,6 +301,8 @@ def survey(table: Table | TableParts, target: str, options: TrainingOptions, tes
         news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
+    if options.points is not None and len(data.class_names) > 2:
+        raise OptionError(f"points need two classes, and the target has {len(data.class_names)}", points=None)
     if options.crosses or options.calibrate is not None:
         check_folds(data.class_counts, data.class_names, options.folds)
     with part(0.5, 1.0):

@@ -60,6 +60,20 @@ def test_a_fit_keeps_its_rules_for_every_row_and_says_so(run, tables, tmp_path):
     assert "-- Rule, proved: never rises with age, for any row (age from" in sql
 
 
+def test_cross_validation_calibration_and_raw_frames_keep_the_rules(run, tables, tmp_path):
+    fit = [*FIT[:4], "--C", 4, "--folds", 3, "--monotone", "age:-", "--output", tmp_path / "m.json"]
+    result = run("fit", tables / "gaps.csv", *fit)
+    assert result.code == 0
+    assert "slopes: proved: never rises with age, for any row" in " ".join(result.out.split())
+    model = read_model(tmp_path / "m.json").model
+    rise, size = pairs(model, "age")
+    assert (-rise >= -1e-9 * np.maximum(1.0, size)).all()
+    columns = {name: column for name, column in credit_columns(gaps=30).items() if name != "risk"}
+    own = quadric.TableClassifier(positive="bad", C=4.0, folds=3, monotonic_cst={"bad": {"age": "decreasing"}})
+    own.fit(columns, credit_columns(gaps=30)["risk"])
+    np.testing.assert_array_equal(own.trained_.classifier.coef_, model.estimator_[-1].coef_)
+
+
 def test_the_rule_of_the_other_class_is_the_opposite(run, tables, tmp_path):
     for name, rule in (("a", "age:-"), ("b", "good:age:+"), ("c", "bad:age:-")):
         assert run("fit", tables / "gaps.csv", *FIT, "--monotone", rule, "--output", tmp_path / f"{name}.json").code == 0

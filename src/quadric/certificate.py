@@ -15,7 +15,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.errors import warn_of_contradiction
 from quadric.geometry.box import ShapeRules, binding_rows, lowest_slope, slope_form
-from quadric.geometry.cuts import ROUNDING, Cuts
+from quadric.geometry.cuts import ROUNDING, Cuts, WeighedCuts
 from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import TermStatistics
@@ -484,14 +484,20 @@ class SumsJudge:
                 "sums over the rows cannot judge it"
             )
         objective = problem.objective(z, c)
+        step, pull, cuts = problem.step(), None, _binding(surface, problem.terms[live], question.shape)
         try:
-            value, least = problem.step().bracket(live)
+            value, least = step.bracket(live) if cuts is None else step.bracket_under(live, cuts)
             decrease = max(objective, value) - least
         except NoBound:
             decrease = np.inf
-        slopes = np.abs(problem.slopes(z, c))
+        if cuts is not None:
+            pull = np.zeros_like(z)
+            pull[live] = WeighedCuts(cuts, step.refit_under(live, cuts).multipliers).pull
+        slopes = np.abs(problem.slopes(z, c, pull))
         preferred = None if support is None else np.flatnonzero(np.isin(problem.terms, support))
-        padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), preferred)
+        padded = live
+        if cuts is None:
+            padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), preferred)
         return Measured(
             replace(self.facts, variance=self.facts.variance[problem.terms]),
             z,
@@ -499,7 +505,7 @@ class SumsJudge:
             objective=objective,
             decrease=decrease,
             stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
-            steepest=lambda: float(np.max(slopes)),
+            steepest=lambda: float(np.max(slopes)) if cuts is None else np.inf,
         )
 
 

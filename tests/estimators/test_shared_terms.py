@@ -127,3 +127,37 @@ def test_tables_with_several_classes():
     certificate = model.certificates_[0]
     assert (certificate.n_surfaces, certificate.n_terms, certificate.status) == (3, 2, "optimal")
     assert certify(model, table, Y)[0].swap_optimal
+
+
+@pytest.mark.parametrize("form", ["centred", "expanded"])
+def test_equations_have_one_row_per_term_and_one_column_per_class(form):
+    model = SparseQuadraticSVC(**SHARED).fit(X, Y)
+    lines = model.equation(form=form, precision=17).splitlines()
+    assert lines[0].split() == ["f[0]", "f[1]", "f[2]"]
+    capped = np.clip(X, model.clip_low_, model.clip_high_)
+    total, columns = np.zeros((len(X), 3)), {f"x{i}": column for i, column in enumerate(capped.T)}
+    rows = [line for line in lines[1:] if not line.startswith(("Capped", "(expanded"))]
+    for row in rows:
+        numbers, _, term = row.partition(" * ")
+        value = eval(term.replace("^", "**"), {}, columns) if term else 1.0
+        total += np.outer(np.ones(len(X)) * value, [float(number) for number in numbers.split()])
+    assert_allclose(total, model.decision_function(X), rtol=1e-9)
+    if form == "centred":
+        assert len(rows) == 4
+    else:
+        assert lines[-1].startswith(f"(expanded to raw units: {len(rows) - 1} terms for the model's 3,")
+
+
+def test_exports_carry_the_list(tmp_path):
+    frame = {f"x{i}": column for i, column in enumerate(X.T)}
+    model = TableClassifier(k=2, C=4.0, loss="least_squares", multiclass="shared", calibrate=None).fit(frame, Y)
+    lines = model.equation().splitlines()
+    for name in ("m.sql", "m.py"):
+        model.export(None, tmp_path / name)
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert all(line in text for line in lines)
+    model.export(None, tmp_path / "m.tex")
+    latex = (tmp_path / "m.tex").read_text(encoding="utf-8")
+    table = latex[latex.index(r"\[\begin{array}{rrrl}") : latex.index(r"\end{array}\]")]
+    assert table.count(r"\\") == 3
+    assert [row.count("&") for row in table.splitlines()[1:]] == [3] * 4

@@ -20,13 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from quadric.certificate import TOLERANCE, Certificate, SlopeProof
 from quadric.errors import ParameterError, warn_user
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
+from quadric.estimators.shape_rules import RULED, SHAPES, ShapeDemands, shape_demands
 from quadric.estimators.validation import OVR, SHARED, named_losses, numbers_only, warn_of_spread
 from quadric.estimators.views import surface_views
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
-from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shown
+from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shared_lines, shown
 from quadric.labels import class_texts, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import fits
@@ -39,6 +40,7 @@ from quadric.samples.source import SamplesInMemory
 from quadric.samples.target import codes_of_scores
 from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule, SearchResult, Status
+from quadric.search.rules import SupportLimits
 from quadric.search.streamed import StreamedResult
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -376,7 +378,9 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         return bool(self.standardize) or self.clip is not None
 
     def _surveyed(self, stream: Stream) -> CappedStream:
-        return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
+        closed = self._unit_options()["closed"]
+        has_room = lambda size: all(fits(loss, size) for loss in named_losses(self.loss))  # noqa: E731
+        return CappedStream.of(stream, self.clip, has_room, closed=closed)
 
     def _as_stream(self, samples: LabelledSamples, present: BoolArray, groups: Any = None) -> Stream | None:
         """Samples as a stream where there are enough of them for passes to be quicker, otherwise None.
@@ -386,6 +390,8 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         m, n = samples.X.shape
         if issparse(samples.X) or is_small(m, n) or has_many_terms(samples.X):
             return None
+        if self._is_ruled and any(loss_named(loss).keeps_rows for loss in named_losses(self.loss)):
+            return None  # passes cannot keep rules on coefficients
         keys = None if groups is None else _keys_of(np.asarray(groups)[present])
         plain = replace(samples, target=samples.target.with_factors(np.ones(samples.target.n_classes)))
         source = SamplesInMemory(plain, ids=np.flatnonzero(present) + 1, keys=keys)
@@ -413,6 +419,25 @@ class SparseSurfaceClassifier(SurfaceClassifier):
             remedy = "standardize=True and clip=0.01, the defaults, take care of that"
             warn_of_spread(X, getattr(self, "feature_names_in_", None), remedy)
         return replace(samples, X=X), units
+
+    def _demands(self, names: Sequence[str] | None, classes: np.ndarray, limits: SupportLimits) -> ShapeDemands | None:
+        """Rules on coefficients, if there are any."""
+        n_features = self.n_features_in_ if names is None else len(names)
+        demands = shape_demands(self, names, n_features, classes, limits)
+        if demands is not None and self.multiclass == SHARED and len(classes) > 2:
+            raise ParameterError(f'{RULED} need surfaces with terms of their own: use multiclass="{OVR}"', multiclass=OVR)
+        return demands
+
+    def _refuse_ruled_passes(self) -> None:
+        """Refuse rules on coefficients where a loss goes over the rows again and again."""
+        needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
+        if needy and self._is_ruled:
+            able = next(name for name in LOSS_NAMES if not loss_named(name).keeps_rows)
+            raise ParameterError(f"{RULED} need all rows in memory with the loss {needy[0]}; use the loss {able}", loss=able)
+
+    @property
+    def _is_ruled(self) -> bool:
+        return any(getattr(self, name, None) is not None for name in SHAPES)
 
     def _unit_options(self) -> dict[str, Any]:
         """Parameters of ``Units.of``: under rules on slopes every feature has limits, so that they hold for any row."""
@@ -459,7 +484,8 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         Returns
         -------
         str
-            One line per surface, then what the features are capped at.
+            One line per surface, then what the features are capped at. Where classes share their terms: one line per term with
+            the coefficients of all classes.
         """
         check_is_fitted(self)
         digits, units, surfaces = digits_of(form, precision), self._units, self.surfaces_
@@ -469,8 +495,9 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         symbols = self._symbols(units)
         live = np.logical_or.reduce([surface.live_features for surface in surfaces])
         caps = cap_lines([symbol for symbol, is_used in zip(symbols, live, strict=True) if is_used], digits)
-        lines = equation_lines(surfaces, symbols, class_texts(self.classes_), digits)
-        return "\n".join([*lines, *caps, *form_note(form, self.surfaces_, surfaces)])
+        is_shared = self.multiclass == SHARED and len(surfaces) > 1
+        lines = (shared_lines if is_shared else equation_lines)(surfaces, symbols, class_texts(self.classes_), digits)
+        return "\n".join([*lines, *caps, *form_note(form, self.surfaces_, surfaces, is_shared=is_shared)])
 
     @property
     def _units(self) -> Units:

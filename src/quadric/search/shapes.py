@@ -7,7 +7,7 @@ slope. Exchanges are looked at in the order of lower bounds, so that most of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -280,24 +280,42 @@ def searched_under(
         Whether to exchange terms.
     report : callable
     """
-    pool = problem.promising(WORKING_TERMS, result.support) if problem.is_wide else problem
-    start = np.searchsorted(pool.terms, problem.terms[result.support])
-    ruled, starts = Ruled(pool), [start]
-    if going() and (screen := pool.screen()) is not None and (other := Ruled(screen).fit(start)) is not None:
-        starts.append(_descended(Ruled(screen), screen.explorer(), other, going)[0].support)
-    fits = [fit for support in starts if (fit := ruled.fit(support)) is not None]
-    if not fits:
-        raise Infeasible("the rules on slopes and coefficients leave no surface on the terms that were found: allow other ones")
-    fit, swap_optimal = min(fits, key=lambda fit: fit.value), None
-    report(f"under the rules: objective {fit.value:.6g}, without them {result.objective:.6g}")
+    fit, swap_optimal = best_under(problem, [result.support], going, report)
+    z, c = fit.solution.z, fit.solution.c
+    return replace(result, z=z, c=c, support=fit.support, objective=fit.value, swap_optimal=swap_optimal, lower_bound=None)
+
+
+def best_under(
+    problem: SparseProblem, supports: Sequence[IntArray], going: Callable[[], bool], report: Report = silent
+) -> tuple[RuledFit, bool | None]:
+    """Where moves under the rules of a problem end that begin with the best of several supports, or of a cheaper loss.
+
+    Returns
+    -------
+    fit : RuledFit
+    swap_optimal : bool or None
+        Whether every exchange of one term is known to be useless; None: that is not known.
+    """
+    pool = problem.promising(WORKING_TERMS, np.unique(np.concatenate(supports))) if problem.is_wide else problem
+    ruled, starts = Ruled(pool), [np.searchsorted(pool.terms, problem.terms[support]) for support in supports]
+    if going() and (screen := pool.screen()) is not None:
+        starts.append(_descended(Ruled(screen), screen.explorer(), _best_of(Ruled(screen), starts), going)[0].support)
+    fit, swap_optimal = _best_of(ruled, starts), None
+    report(f"under the rules: objective {fit.value:.6g}")
     if going():
         fit, swap_optimal = _descended(ruled, pool.explorer(), fit, going, report)
+    if pool is problem:
+        return fit, swap_optimal
     z, support = np.zeros(problem.n_terms), np.searchsorted(problem.terms, pool.terms[fit.support])
     z[support] = fit.solution.z[fit.support]
-    swap_optimal = None if pool is not problem else swap_optimal
-    return replace(
-        result, z=z, c=fit.solution.c, support=support, objective=fit.value, swap_optimal=swap_optimal, lower_bound=None
-    )
+    return replace(fit, support=support, solution=replace(fit.solution, z=z)), None
+
+
+def _best_of(ruled: Ruled, supports: Sequence[IntArray]) -> RuledFit:
+    fits = [fit for support in supports if (fit := ruled.fit(support)) is not None]
+    if not fits:
+        raise Infeasible("monotonic_cst and coef_bounds leave no surface on the terms that were found: loosen one of them")
+    return min(fits, key=lambda fit: fit.value)
 
 
 def _descended(

@@ -150,7 +150,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
         terms=tuple(_term_row(subject, coefficient, stability, code) for coefficient in view.coefficients),
         rivals=() if stability is None else _rivals(subject, surface, stability, code),
         effects=effects(subject.fitted.model, subject.X, target=subject.fitted.classes[positive], stability=stability),
-        directions=_directions(subject, surface),
+        directions=directions(subject, surface),
         **_shape(subject, surface),
     )
 
@@ -172,8 +172,16 @@ def _rivals(subject: Subject, surface: QuadraticSurface, stability: TermStabilit
     return tuple(_term_row(subject, median, stability, code) for median in medians)
 
 
-def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Parts, ...]:
-    """The derivative b_j + sum_l W_jl u_l is linear, so its extremes over a box are at corners, feature by feature."""
+def directions(subject: Subject, surface: QuadraticSurface) -> tuple[Parts, ...]:
+    """Whether f rises or falls with each feature, as ``SurfaceSummary`` has it.
+
+    The derivative b_j + sum_l W_jl u_l is linear, so its extremes over a box are at corners, feature by feature.
+
+    Parameters
+    ----------
+    subject : Subject
+    surface : QuadraticSurface
+    """
     low, high = subject.U.min(axis=0), subject.U.max(axis=0)
     ends = np.stack([surface.W * low, surface.W * high])
     lowest, highest = surface.b + ends.min(axis=0).sum(axis=1), surface.b + ends.max(axis=0).sum(axis=1)

@@ -348,11 +348,8 @@ def tested_slopes(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, tup
     X : array of shape (m, n)
         In fitted units.
     """
-    numbers = surfaces_of(len(view.classes))
-    return {
-        number: _slopes(view, [number], [own], _tested(view, signs, X))
-        for number, own in zip(numbers, view.surfaces, strict=True)
-    }
+    shapes, pairs = _tested(view, signs, X), zip(surfaces_of(len(view.classes)), view.surfaces, strict=True)
+    return {number: _slopes(view, [number], shapes, [own]) for number, own in pairs}
 
 
 def _tested(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, ShapeRules]:

@@ -270,9 +270,11 @@ def summarise(
 
 def _rules(subject: Subject) -> tuple[str, ...]:
     fitted = subject.fitted
-    own = SimpleNamespace(**fitted.shape_parameters)
-    shapes = listed_shapes(own, fitted.names, fitted.term_names, subject.class_names)
-    limits = [words for words, change in shapes.items() if "coef_bounds" in change]
+    limits = []
+    for place, shape in fitted.shapes.items():
+        own = SimpleNamespace(coef_bounds={bound.term: (bound.low, bound.high) for bound in shape.bounds})
+        subject_words = "" if subject.is_binary else f"score of {subject.class_names[place]}: "
+        limits += [f"{subject_words}{words}" for words in listed_shapes(own, terms=fitted.term_names)]
     return (*listed_rules(fitted.classifier), *limits, *fitted.proof_lines(subject.class_names))
 
 

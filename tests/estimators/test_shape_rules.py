@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, certify, moments, sparse_quadratic_path
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, certify, moments, sparse_quadratic_path
+from quadric.fitted import fitted_model
 from quadric.geometry.box import Box, SlopeRule, lowest_slope, slope_form
 from quadric.geometry.terms import term_index
 
@@ -236,3 +237,50 @@ def test_paths_keep_the_rules_for_every_k_and_C(method):
     assert np.all(path.lower_bound <= path.objective)
     if method == "best":
         assert np.all(np.diff(path.objective, axis=1) <= 0.0)
+
+
+def test_any_model_can_be_tested_for_slopes():
+    """Without rules a slope is proved, or fails in a row that is shown: two rows around it tell."""
+    X, y = applicants(9)
+    model = SparseQuadraticSVC(k=10, feature_groups=GROUPS).fit(with_names(X), y)
+    (plain,), (certificate,) = certify(model, with_names(X), y), certify(model, with_names(X), y, monotonic_cst=RULES)
+    assert certificate.objective == plain.objective
+    assert certificate.swap_optimal
+    assert plain.monotone == ()
+    verdicts = {proof.feature: proof for proof in certificate.monotone}
+    assert not verdicts["income"].proved
+    assert verdicts["income"].words().startswith("rises with income where ")
+    at = dict(zip(NAMES, X.mean(axis=0), strict=True)) | verdicts["income"].row
+    rows = np.repeat([[at[name] for name in NAMES]], 2, axis=0)
+    low, high = verdicts["income"].box["income"]
+    rows[:, 0] = [low, high]
+    fitted = SparseQuadraticSVC(k=10, feature_groups=GROUPS, monotonic_cst=RULES).fit(with_names(X), y)
+    assert np.diff(model.decision_function(with_names(rows)))[0] > 0.0
+    assert np.diff(fitted.decision_function(with_names(rows)))[0] <= 0.0
+    (surface,) = model.surfaces_
+    units = (np.clip(X, model.clip_low_, model.clip_high_) - model.center_) / model.scale_
+    (bare,) = certify(surface, units, y, loss="least_squares", C=64.0, k=10, monotonic_cst={0: -1})
+    assert_allclose(bare.monotone[0].slope, verdicts["income"].slope * model.scale_[0], rtol=1e-9)
+
+
+def test_refits_by_position_have_the_same_rules():
+    X, y = applicants(10)
+    labels = np.where(y == 1, "bad", "good")
+    model = SparseQuadraticSVC(k=6, monotonic_cst={"good": {"income": 1}}, coef_bounds={"good": {"debt": (0, None)}})
+    model = model.fit(with_names(X), labels)
+    again = fitted_model(model).procedure().fit(X, np.where(labels == "good", 1, 0))
+    assert_allclose(again.coef_, model.coef_, atol=1e-12)
+    assert again.certificates_[0].monotone[0].proved
+
+
+def test_near_ties_keep_the_rules():
+    X, y = applicants(11)
+    model = SparseQuadraticSVC(k=5, monotonic_cst=RULES, feature_groups=GROUPS).fit(with_names(X), y)
+    ties = alternatives(model, with_names(X), y, within=0.01)
+    assert ties.supports
+    for other, listed in zip(ties.models_, ties.supports, strict=True):
+        assert_allclose(other.certificates_[0].objective, listed.objective, rtol=1e-9)
+        assert all(proof.proved for proof in other.certificates_[0].monotone)
+        assert len(other.certificates_[0].monotone) == len(RULES)
+        assert other.certificates_[0].decrease <= 1e-8
+    assert_obeys(other, 11)

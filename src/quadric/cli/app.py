@@ -37,6 +37,7 @@ COMMANDS = (
     "export",
     "certify",
     "compare",
+    "swap",
     "studio",
     "paper",
     "data",

@@ -27,7 +27,7 @@ from quadric.geometry.box import ShapeRules
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
-from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shown
+from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shared_lines, shown
 from quadric.labels import class_texts, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import fits
@@ -484,7 +484,8 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         Returns
         -------
         str
-            One line per surface, then what the features are capped at.
+            One line per surface, then what the features are capped at. Where classes share their terms: one line per term with
+            the coefficients of all classes.
         """
         check_is_fitted(self)
         digits, units, surfaces = digits_of(form, precision), self._units, self.surfaces_
@@ -494,8 +495,9 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         symbols = self._symbols(units)
         live = np.logical_or.reduce([surface.live_features for surface in surfaces])
         caps = cap_lines([symbol for symbol, is_used in zip(symbols, live, strict=True) if is_used], digits)
-        lines = equation_lines(surfaces, symbols, class_texts(self.classes_), digits)
-        return "\n".join([*lines, *caps, *form_note(form, self.surfaces_, surfaces)])
+        is_shared = self.multiclass == SHARED and len(surfaces) > 1
+        lines = (shared_lines if is_shared else equation_lines)(surfaces, symbols, class_texts(self.classes_), digits)
+        return "\n".join([*lines, *caps, *form_note(form, self.surfaces_, surfaces, is_shared=is_shared)])
 
     @property
     def _units(self) -> Units:

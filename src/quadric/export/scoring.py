@@ -75,6 +75,8 @@ class ScoringModel:
         From scores to points, where there is a scale.
     rules : tuple of str
         Rules on slopes, with their proofs.
+    shares_terms : bool
+        Whether several surfaces have one list of terms.
     """
 
     inputs: tuple[InputColumn, ...]
@@ -87,6 +89,7 @@ class ScoringModel:
     target: str | None = None
     points: PointsLine | None = None
     rules: tuple[str, ...] = ()
+    shares_terms: bool = False
 
     @property
     def is_binary(self) -> bool:
@@ -170,6 +173,7 @@ def scoring_model(
         target=saved.target,
         points=points_line(saved, view, points),
         rules=tuple(view.proof_lines(names)),
+        shares_terms=view.shares_terms,
     )
 
 

@@ -53,6 +53,7 @@ def test_databases_give_the_points_of_rows_and_of_terms(run, model, loans, point
         assert row["quadric_points"] == pytest.approx(points[place], abs=1e-9)
         own = [row[f"quadric_points_{number}"] for number in range(1, n_terms + 1)]
         assert constant + sum(own) == pytest.approx(points[place], abs=1e-9)
+    assert "-- quadric_points_1: " in sql
     assert "points" not in to_sql(model.saved.model)
     assert "quadric_points" in to_sql(model.saved.model, points="0:1:1")
 
@@ -121,7 +122,7 @@ def test_scales_that_make_no_sense_are_refused_in_one_sentence(text):
 
 
 def test_points_need_two_classes_and_a_sigmoid(loans):
-    with pytest.raises(ValueError, match="two classes"):
+    with pytest.raises(ValueError, match="the target has 4"):
         train(
             Table((*loans.names, "group"), (*loans.columns, text_column(["a", "b", "c", "d"] * 200))),
             "group",

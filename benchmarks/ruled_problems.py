@@ -19,6 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 Terms = tuple[int, ...]
 Factors = tuple[int, int | None]
 LOSSES = ("least_squares", "hinge", "logistic")
+TOLERANCES = (1e-10, 1e-9, 1e-8)
+"""Of Clarabel: the next one where it makes no progress towards the last."""
 SOLVED, INFEASIBLE = ("Solved", "AlmostSolved"), ("PrimalInfeasible", "AlmostPrimalInfeasible")
 
 
@@ -114,13 +116,17 @@ class Enumeration:
     def optimum(self) -> float:
         return min(self.values.values())
 
-    def is_swap_optimal(self, live: Terms, tolerance: float) -> bool:
-        """Whether live terms are part of a largest support, as good as they are, that no exchange of one term improves."""
+    def error(self, live: Terms, objective: float) -> float:
+        """How far an objective is from that of a support with these terms, relatively: others may have come out as zero."""
+        return min(abs(objective / value - 1.0) for chosen, value in self.values.items() if set(live) <= set(chosen))
+
+    def is_swap_optimal(self, live: Terms, objective: float, tolerance: float) -> bool:
+        """Whether live terms are part of a largest support with this objective that no exchange of one term improves."""
         for chosen, value in self.values.items():
-            if not set(live) <= set(chosen) or value > self.values[live] * (1.0 + tolerance) or self._can_grow(chosen):
+            if not set(live) <= set(chosen) or abs(value / objective - 1.0) > tolerance or self._can_grow(chosen):
                 continue
             near = (other for other in self.values if len(other) == len(chosen) and len(set(other) - set(chosen)) == 1)
-            if all(self.values[other] >= value * (1.0 - tolerance) for other in near):
+            if all(self.values[other] >= objective * (1.0 - tolerance) for other in near):
                 return True
         return False
 
@@ -201,22 +207,23 @@ class Programme:
                     self._at_least(sign * end, (slice(place, place + 1), [[sign]]))
 
     def solved(self) -> float:
-        settings = clarabel.DefaultSettings()
-        settings.verbose, settings.max_threads = False, 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-        n = len(self.q)
+        n, unit = len(self.q), self.C * self.m
         P = np.zeros((n, n))
-        P[: len(self.P), : len(self.P)] = self.P
+        P[: len(self.P), : len(self.P)] = self.P / unit
         rows = [np.pad(rows, ((0, 0), (0, n - rows.shape[1]))) for rows in self._rows]
         if not rows:  # Clarabel needs a condition
             rows, self._limits, self._cones = [np.zeros((1, n))], [np.zeros(1)], [clarabel.NonnegativeConeT(1)]
         A, b = sp.csc_matrix(np.vstack(rows)), np.concatenate(self._limits)
-        solution = clarabel.DefaultSolver(sp.csc_matrix(np.triu(P)), self.q, A, b, self._cones, settings).solve()
-        if str(solution.status) in INFEASIBLE:
-            return np.inf
-        if str(solution.status) not in SOLVED:
-            raise ArithmeticError(f"Clarabel: {solution.status}")
-        return float(solution.obj_val) + self.constant
+        settings = clarabel.DefaultSettings()
+        settings.verbose, settings.max_threads = False, 1
+        for tolerance in TOLERANCES:
+            settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+            solution = clarabel.DefaultSolver(sp.csc_matrix(np.triu(P)), self.q / unit, A, b, self._cones, settings).solve()
+            if str(solution.status) in INFEASIBLE:
+                return np.inf
+            if str(solution.status) in SOLVED:
+                return unit * float(solution.obj_val) + self.constant
+        raise ArithmeticError(f"Clarabel: {solution.status}")
 
     def _more(self, count: int) -> slice:
         """New variables."""
@@ -275,7 +282,7 @@ def _hierarchy(rng: np.random.Generator, n: int) -> dict[str, Any]:
 def _budgets(rng: np.random.Generator, n: int) -> dict[str, Any]:
     if rng.random() < 0.5:
         return {"max_features": int(rng.integers(1, n))}
-    return {"feature_cost": {f"x{a}": float(rng.integers(1, 4)) for a in range(n)}, "max_cost": float(rng.integers(2, 5))}
+    return {"feature_cost": {f"x{a}": float(rng.integers(1, 4)) for a in range(n)}, "max_cost": float(rng.integers(3, 7))}
 
 
 def _all(rng: np.random.Generator, n: int) -> dict[str, Any]:

@@ -20,6 +20,7 @@ ROOMS = [
     "extras",
     "files",
     "safe_csv",
+    "notebook",
     "labels",
     "_sklearn",
     "geometry",

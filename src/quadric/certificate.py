@@ -15,13 +15,14 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.errors import warn_of_contradiction
 from quadric.geometry.box import ShapeRules, binding_rows, lowest_slope, slope_form
-from quadric.geometry.cuts import ROUNDING, Cuts
+from quadric.geometry.cuts import ROUNDING, Cuts, WeighedCuts
 from quadric.geometry.duality import LossJudge, Residuals
 from quadric.geometry.energy import Energy
 from quadric.geometry.moments import TermStatistics
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses import loss_named
 from quadric.losses.base import NoBound, SparseProblem
+from quadric.notebook import Html, facts, view
 from quadric.samples.labelled import LabelledSamples
 from quadric.samples.sums import SummedSamples
 from quadric.samples.units import Units
@@ -189,6 +190,23 @@ class Certificate:
     def converged(self) -> bool:
         """Whether the coefficients are the best for their terms: ``decrease`` is within the tolerance (5.6)."""
         return self.decrease <= TOLERANCE
+
+    def view(self) -> Html:
+        """What notebooks show of it."""
+        swaps = {True: "no exchange of one term helps", False: "some exchange of one term helps", None: None}
+        known = {
+            "terms": f"{self.n_terms} of {self.k} allowed",
+            "objective": self.objective,
+            "lower bound": self.lower_bound,
+            "gap": None if self.gap is None else f"{self.gap:.2%}",
+            "optimality conditions": f"met to within {self.stationarity:.1e}",
+            "exchanges": swaps[self.swap_optimal],
+            "rules on slopes": "; ".join(proof.words() for proof in self.monotone) or None,
+        }
+        return facts({"optimal": "Certificate: proved best"}.get(self.status, "Certificate"), known)
+
+    def _repr_html_(self) -> str:
+        return view("", [self.view()])
 
     def bounded(self, lower_bound: float | None) -> Certificate:
         """The same with a proved bound and what follows from it.
@@ -466,14 +484,20 @@ class SumsJudge:
                 "sums over the rows cannot judge it"
             )
         objective = problem.objective(z, c)
+        step, pull, cuts = problem.step(), None, _binding(surface, problem.terms[live], question.shape)
         try:
-            value, least = problem.step().bracket(live)
+            value, least = step.bracket(live) if cuts is None else step.bracket_under(live, cuts)
             decrease = max(objective, value) - least
         except NoBound:
             decrease = np.inf
-        slopes = np.abs(problem.slopes(z, c))
+        if cuts is not None:
+            pull = np.zeros_like(z)
+            pull[live] = WeighedCuts(cuts, step.refit_under(live, cuts).multipliers).pull
+        slopes = np.abs(problem.slopes(z, c, pull))
         preferred = None if support is None else np.flatnonzero(np.isin(problem.terms, support))
-        padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), preferred)
+        padded = live
+        if cuts is None:
+            padded = _padded(live, problem.k, lambda terms: slopes, np.arange(problem.n_terms), preferred)
         return Measured(
             replace(self.facts, variance=self.facts.variance[problem.terms]),
             z,
@@ -481,7 +505,7 @@ class SumsJudge:
             objective=objective,
             decrease=decrease,
             stationarity=float(max(slopes[-1], np.max(slopes[padded], initial=0.0))),
-            steepest=lambda: float(np.max(slopes)),
+            steepest=lambda: float(np.max(slopes)) if cuts is None else np.inf,
         )
 
 

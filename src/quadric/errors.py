@@ -124,6 +124,11 @@ def listed(texts: Sequence[str], separator: str = ", ") -> str:
     return separator.join(texts[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
+def printable(text: str) -> str:
+    """A text from data on one line, with everything unprintable escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
+
+
 def quoted(value: object) -> str:
     """A value in quotes, as messages tell it: cut short where it is long, whatever the data hold.
 

@@ -9,11 +9,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from quadric.errors import printable
 from quadric.estimators.validation import TRUE_OR_FALSE, check_values, number_from
 from quadric.examine import Judged, check_limits, judged_surfaces
 from quadric.fitted import FittedModel, Model, as_judged
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.writing import printable
+from quadric.notebook import Html, paragraph, table, view
+from quadric.search.shapes import solver_of
 from quadric.search.ties import TiedSupports, near_ties, proved_ties
 from quadric.types import IntArray
 
@@ -127,7 +129,7 @@ class FoundSupport:
             Of the kind of the original.
         """
         problem, surfaces = self.case.problem, list(self.view.surfaces)
-        refit = problem.step().refit(self.support)
+        refit = solver_of(problem).refit(self.support)
         found = problem.surfaces(refit.z, refit.c)
         certificate = self.case.certificate(found, problem.terms[self.support])
         places = range(self.number, self.number + len(found))
@@ -184,11 +186,27 @@ class NearTies(Sequence[SurfaceTies]):
             lines += ["    ..."] * (len(surface.exchanges) > MOST_SHOWN)
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        parts = []
+        for surface in self.surfaces:
+            sets = [(", ".join(one.terms), f"{one.cost:+.2%}") for one in surface.supports[:MOST_SHOWN]]
+            swaps = [(f"{one.out} by {one.into}", f"{one.cost:+.2%}") for one in surface.exchanges[:MOST_SHOWN]]
+            parts += [
+                paragraph(f"objective {surface.objective:.6g} with {', '.join(surface.terms)}"),
+                _listed(f"{len(surface.supports)} other sets of terms ({surface.completeness()})", "terms", sets),
+                _listed(f"{len(surface.exchanges)} exchanges of one term", "exchange", swaps),
+            ]
+        return view("NearTies", parts)
+
     def __len__(self) -> int:
         return len(self.surfaces)
 
     def __getitem__(self, index: Any) -> Any:
         return self.surfaces[index]
+
+
+def _listed(caption: str, what: str, costs: Sequence[tuple[str, str]]) -> Html:
+    return table(caption, (what, "objective"), costs) if costs else paragraph(caption)
 
 
 def alternatives(
@@ -246,8 +264,6 @@ def _tied(case: Judged, within: float, limits: Mapping[str, Any] | None) -> Tied
     if support is None:
         raise ValueError("the model has terms that its problem does not allow on these data")
     problem = case.problem
-    if problem.shape is not None:
-        raise ValueError("near ties of models under monotonic_cst or coef_bounds are not known yet")
     return near_ties(problem, support, within) if limits is None else proved_ties(problem, support, within, **limits)
 
 

@@ -18,9 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from quadric.errors import refuse_unknown
 from quadric.estimators.base import Classifier
+from quadric.estimators.views import surface_views
 from quadric.export import equation, export, save_model
+from quadric.export.equations import symbols_of
 from quadric.files import write_atomically
 from quadric.labels import refuse_masked
+from quadric.notebook import Html, facts
 from quadric.report import render
 from quadric.report.summarising import summarise_table
 from quadric.tables import Table, as_table
@@ -192,6 +195,9 @@ class TableClassifier(Classifier, BaseEstimator):
         if isinstance(values["class_weight"], Mapping):
             names = label_texts("class_weight", list(values["class_weight"]))
             values["class_weight"] = dict(zip(names, values["class_weight"].values(), strict=True))
+        for name in ("monotonic_cst", "coef_bounds"):
+            if (rules := values[name]) and all(isinstance(own, Mapping) for own in rules.values()):
+                values[name] = dict(zip(label_texts(name, list(rules)), rules.values(), strict=True))
         return TrainingOptions(**values)
 
     def predict(self, X: Rows) -> np.ndarray:
@@ -363,6 +369,14 @@ class TableClassifier(Classifier, BaseEstimator):
     def _scores(self, X: Rows) -> Scores:
         table = self._table(X)  # refuses an unfitted model
         return self._tabular.scores(table)
+
+    def _views(self) -> list[Html]:
+        view, figures = self._tabular.view, RecordedFigures.of(self.model_.metadata["training"])
+        parts = surface_views(view.classifier, symbols_of(view), view.names, self._tabular.class_names)
+        if figures is None:
+            return parts
+        measured = {"accuracy": f"{figures.accuracy:.1%}", "AUC": figures.auc, "log-loss": figures.log_loss}
+        return [*parts, facts(f"Out of fold ({figures.folds} folds)", measured)]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "trained_")

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from quadric import SparseQuadraticSVC, certify
+from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, alternatives, certify, moments, sparse_quadratic_path
+from quadric.fitted import fitted_model
+from quadric.geometry.box import Box, SlopeRule, lowest_slope, slope_form
+from quadric.geometry.terms import term_index
 
 NAMES = ["income", "age", "debt", "owner", "car=new", "car=used"]
 
@@ -174,3 +177,110 @@ def test_a_level_needs_one_that_is_left_out():
     X = np.column_stack([X, (X[:, 4] + X[:, 5] == 0.0)])
     with pytest.raises(ValueError, match="'x4' is one of the levels in feature_groups of which every row has one"):
         SparseQuadraticSVC(k=3, monotonic_cst={4: 1}, feature_groups=[[4, 5, 6]]).fit(X, y)
+
+
+def sums_of(X, y, **limits):
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = dict(zip(NAMES, X.T, strict=True))
+    return moments(pyarrow.table(columns | {"risk": np.where(y == 1, "z", "a")}), target="risk", **limits)
+
+
+def test_sums_over_rows_are_enough():
+    """The same model, box and proof as from the rows; two-valued features and levels are told by the sums."""
+    X, y = applicants(6)
+    model = SparseQuadraticSVC(k=8, monotonic_cst=RULES, feature_groups=GROUPS)
+    rows = model.fit(with_names(X), np.where(y == 1, "z", "a"))
+    caps = {"clip_low": rows.clip_low_.tolist(), "clip_high": rows.clip_high_.tolist()}
+    sums = SparseQuadraticSVC(**model.get_params()).fit_moments(sums_of(X, y, **caps))
+    assert_allclose(sums.coef_, rows.coef_, atol=1e-9)
+    assert [proof.words() for proof in sums.certificates_[0].monotone] == [
+        proof.words() for proof in rows.certificates_[0].monotone
+    ]
+    assert sums.certificates_[0].decrease <= 1e-8
+    assert sums.certificates_[0].stationarity <= 1e-8
+    assert sums.certificates_[0].swap_optimal
+    with pytest.raises(ValueError, match="monotonic_cst needs the limits of every feature where sums stand for rows"):
+        SparseQuadraticSVC(**model.get_params()).fit_moments(sums_of(X, y))
+
+
+@pytest.mark.parametrize("loss", ["least_squares", "logistic"])
+def test_cross_validation_keeps_the_rules_in_every_fold_and_on_all_rows(loss):
+    X, y = applicants(7)
+    grid = {"ks": [3, 6], "Cs": [1.0, 64.0], "loss": loss, "terms": "quadratic"}
+    search = SparseQuadraticSVCCV(**grid, monotonic_cst=RULES, feature_groups=GROUPS, cv=3).fit(with_names(X), y)
+    assert all(proof.proved for proof in search.certificates_[0].monotone)
+    assert [proof.feature for proof in search.best_estimator_.certificates_[0].monotone] == list(RULES)
+    assert_obeys(search, 7)
+    (path,) = search.paths_
+    units = (np.clip(X, search.clip_low_, search.clip_high_) - search.center_) / search.scale_
+    box = Box.of_rows(units, [np.array([4, 5])])
+    for z in path.coef.reshape(-1, path.n_terms):
+        for slope in (SlopeRule(0, -1), SlopeRule(2, 1), SlopeRule(3, -1), SlopeRule(4, 1)):
+            positions, _ = slope_form(slope.feature, units[0])
+            assert lowest_slope(slope, box, z[positions[:-1]], float(z[positions[-1]])).is_proved
+
+
+@pytest.mark.parametrize("method", ["best", "pd"])
+def test_paths_keep_the_rules_for_every_k_and_C(method):
+    X, y = applicants(8, m=120)
+    units = (X - X.mean(axis=0)) / X.std(axis=0)
+    rules = {"monotonic_cst": [-1, 0, 1, 0, 0, 0], "coef_bounds": {"x1*x0": (0, 0.1)}}
+    path = sparse_quadratic_path(units, y, ks=[2, 5, 9], Cs=[1.0, 64.0], method=method, **rules, certify=True)
+    box, name = Box.of_rows(units), term_index(0, 1, 6)
+    for z in path.coef.reshape(-1, path.n_terms):
+        assert 0.0 <= z[name] <= 0.1
+        for slope in (SlopeRule(0, -1), SlopeRule(2, 1)):
+            positions, _ = slope_form(slope.feature, units[0])
+            assert lowest_slope(slope, box, z[positions[:-1]], float(z[positions[-1]])).is_proved
+    free = sparse_quadratic_path(units, y, ks=[2, 5, 9], Cs=[1.0, 64.0], method=method)
+    assert np.all(path.objective >= free.objective * (1.0 - 1e-12))
+    assert np.all(path.lower_bound <= path.objective)
+    if method == "best":
+        assert np.all(np.diff(path.objective, axis=1) <= 0.0)
+
+
+def test_any_model_can_be_tested_for_slopes():
+    """Without rules a slope is proved, or fails in a row that is shown: two rows around it tell."""
+    X, y = applicants(9)
+    model = SparseQuadraticSVC(k=10, feature_groups=GROUPS).fit(with_names(X), y)
+    (plain,), (certificate,) = certify(model, with_names(X), y), certify(model, with_names(X), y, monotonic_cst=RULES)
+    assert certificate.objective == plain.objective
+    assert certificate.swap_optimal
+    assert plain.monotone == ()
+    verdicts = {proof.feature: proof for proof in certificate.monotone}
+    assert not verdicts["income"].proved
+    assert verdicts["income"].words().startswith("rises with income where ")
+    at = dict(zip(NAMES, X.mean(axis=0), strict=True)) | verdicts["income"].row
+    rows = np.repeat([[at[name] for name in NAMES]], 2, axis=0)
+    low, high = verdicts["income"].box["income"]
+    rows[:, 0] = [low, high]
+    fitted = SparseQuadraticSVC(k=10, feature_groups=GROUPS, monotonic_cst=RULES).fit(with_names(X), y)
+    assert np.diff(model.decision_function(with_names(rows)))[0] > 0.0
+    assert np.diff(fitted.decision_function(with_names(rows)))[0] <= 0.0
+    (surface,) = model.surfaces_
+    units = (np.clip(X, model.clip_low_, model.clip_high_) - model.center_) / model.scale_
+    (bare,) = certify(surface, units, y, loss="least_squares", C=64.0, k=10, monotonic_cst={0: -1})
+    assert_allclose(bare.monotone[0].slope, verdicts["income"].slope * model.scale_[0], rtol=1e-9)
+
+
+def test_refits_by_position_have_the_same_rules():
+    X, y = applicants(10)
+    labels = np.where(y == 1, "bad", "good")
+    model = SparseQuadraticSVC(k=6, monotonic_cst={"good": {"income": 1}}, coef_bounds={"good": {"debt": (0, None)}})
+    model = model.fit(with_names(X), labels)
+    again = fitted_model(model).procedure().fit(X, np.where(labels == "good", 1, 0))
+    assert_allclose(again.coef_, model.coef_, atol=1e-12)
+    assert again.certificates_[0].monotone[0].proved
+
+
+def test_near_ties_keep_the_rules():
+    X, y = applicants(11)
+    model = SparseQuadraticSVC(k=5, monotonic_cst=RULES, feature_groups=GROUPS).fit(with_names(X), y)
+    ties = alternatives(model, with_names(X), y, within=0.01)
+    assert ties.supports
+    for other, listed in zip(ties.models_, ties.supports, strict=True):
+        assert_allclose(other.certificates_[0].objective, listed.objective, rtol=1e-9)
+        assert all(proof.proved for proof in other.certificates_[0].monotone)
+        assert len(other.certificates_[0].monotone) == len(RULES)
+        assert other.certificates_[0].decrease <= 1e-8
+    assert_obeys(other, 11)

@@ -10,8 +10,9 @@ import zipfile
 
 import pytest
 
-CSV = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,1"
-"""Numbers with all digits, the first sheet."""
+CSV = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,{}"
+"""Numbers with all digits, of one sheet."""
+SHEETS = ("Score", "Calculator")
 
 
 def without_results(path):
@@ -24,8 +25,8 @@ def without_results(path):
             book.writestr(name, re.sub(rb"(</f>)<v>[^<]*</v>", rb"\1", text) if is_sheet else text)
 
 
-def recalculated(folder):
-    """The first sheet of every workbook in a folder, as rows, by the name of the file."""
+def recalculated(folder, sheet="Score"):
+    """A sheet of every workbook in a folder, as rows, by the name of the file."""
     office = shutil.which("soffice") or shutil.which("libreoffice")
     if office is None:
         pytest.skip("LibreOffice is not installed (Debian: apt-get install libreoffice-calc-nogui)")
@@ -33,11 +34,11 @@ def recalculated(folder):
     for path in books:
         without_results(path)
     profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
-    command = [office, profile, "--headless", "--convert-to", CSV, "--outdir", folder, *books]
+    command = [office, profile, "--headless", "--convert-to", CSV.format(SHEETS.index(sheet) + 1), "--outdir", folder, *books]
     subprocess.run(command, check=True, capture_output=True)
     sheets = {}
     for path in books:
-        made = folder / f"{path.stem}-Score.csv"
+        made = folder / f"{path.stem}-{sheet}.csv"
         with made.open(encoding="utf-8", newline="") as file:
             sheets[path.stem] = list(csv.reader(file))
     return sheets

@@ -233,6 +233,22 @@ def test_objective_and_bound_are_drawn_over_k_and_proofs_are_told():
     assert "proved best" not in dict(unproved["legend"]).values()
 
 
+def test_one_list_of_terms_is_a_table_with_a_column_per_class():
+    X, y = load_iris(return_X_y=True)
+    model = SparseQuadraticSVC(k=3, C=4.0, multiclass="shared", method="exact").fit(X, y)
+    summary = summarise(model, X, y, class_names=("<b>setosa</b>", "versicolor", "virginica"), cv=2, n_boot=0)
+    elements = Elements(render(summary))
+    assert elements.balanced
+    (table,) = [item for item in elements.named("table") if "One list of terms" in item["text"]]
+    rows = [line.strip() for line in table["text"].splitlines() if line.strip()]
+    assert rows[1] == "Term<b>setosa</b>versicolorvirginica"
+    assert len(rows) == 2 + 3 + 1
+    (certificate,) = [item for item in elements.named("section") if "panel certificate" in item["attributes"].get("class", "")]
+    assert "Proved: no list of at most 3 terms for all classes has a lower objective on these data." in certificate["text"]
+    assert "3 of 3 allowed" in certificate["text"]
+    assert number(model.certificates_[0].objective, 6) in certificate["text"]
+
+
 def test_more_classes_say_what_is_absent_and_have_no_slider():
     X, y = load_iris(return_X_y=True, as_frame=True)
     model = make_pipeline(StandardScaler(), SparseQuadraticSVC(2, method="pd")).fit(X, y)

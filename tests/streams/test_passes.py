@@ -55,6 +55,9 @@ def test_caps_are_exact_quantiles(monkeypatch, most_keys):
         rows = source(X, weight, int(rng.integers(1, 1000)))
         found, expected = exact_caps(rows, share, rows.total(CountedKeys())), caps(X, weight, share)
         assert [limit.tolist() for limit in found] == [limit.tolist() for limit in expected]
+        closed = exact_caps(rows, share, rows.total(CountedKeys()), closed=True)
+        units = Units.of(X, weight, standardize=False, clip=share, closed=True)
+        assert [limit.tolist() for limit in closed] == [units.low.tolist(), units.high.tolist()]
 
 
 @pytest.mark.parametrize("most_keys", [0, 250_000])

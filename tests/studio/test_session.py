@@ -9,6 +9,7 @@ import pytest
 
 from helpers.studios import bench_of, session_of
 from quadric import load_model
+from quadric.geometry.terms import term_names
 from quadric.studio.choices import ChoiceError
 from quadric.workflow import TrainingOptions, train
 from quadric.workflow.bench import Bench
@@ -81,6 +82,68 @@ def test_the_way_along_k_is_told_with_bounds_below(session):
     bounds = session.bench.known_bounds(session.options)
     assert (np.diff(objective) <= 1e-9 * objective[0]).all()
     assert (bounds <= objective * (1 + 1e-9)).all()
+
+
+def test_near_ties_have_the_prices_of_fits_with_other_terms(session):
+    """Both prices are those of a fit that is left no choice of terms."""
+    deadline = time.monotonic() + 60
+    while (ties := session.bench.known_ties(session.options)) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    bench, options = session.bench, session.options
+    own = bench.trained(options)
+    objective, score = own.classifier.certificates_[0].objective, own.cross_validation.log_loss.mean
+    names = term_names(own.data.feature_names)
+    terms = {names[term] for term in np.flatnonzero(own.classifier.coef_[0])}
+    assert 3 <= len(ties) <= 8
+    for tie in ties[:3]:
+        others = {*terms} - {tie.out} | {tie.into}
+        fitted = train(session.table, "risk", replace(options, include=tuple(others), loss="least_squares"))
+        np.testing.assert_allclose(fitted.classifier.certificates_[0].objective, objective * (1 + tie.cost), rtol=1e-8)
+        assert tie.cost >= 0
+        own_score, search = fitted.search.cv_scores_.mean(), own.search.cv_scores_.mean()
+        np.testing.assert_allclose(tie.score, search - own_score, atol=0.02)  # the same folds and nearly the same sigmoids
+    assert abs(score) < 1
+    state = session.do({"do": "swap", "out": ties[0].out, "into": ties[0].into})
+    assert ties[0].into in terms_of(state)
+    assert ties[0].out not in terms_of(state)
+
+
+def test_a_row_is_explained_by_the_equation_on_the_page(session):
+    answer = session.explain(7)
+    assert answer["lines"][0].startswith("row 7: score ")
+    assert dict(answer["values"])["age"] == "{:g}".format(session.table["age"][7])
+    before = answer["lines"]
+    session.do({"do": "forbid", "term": "income"})
+    assert session.explain(7)["lines"] != before
+    for row in (-1, 800, 1.5, None, True, "7"):
+        with pytest.raises(ChoiceError, match="the rows are 0 to 799"):
+            session.explain(row)
+
+
+def test_candidates_are_compared_by_terms_and_by_the_rows_that_change_side(session):
+    session.keep("four", "the first one")
+    session.do({"do": "k", "k": 7})
+    answer = session.compare(0, None)
+    drafts = [session.bench.draft(options) for options in (FIXED, replace(FIXED, k=7, cross_validate=True))]
+    assert answer["names"] == ["four", "now"]
+    assert len([row for row in answer["terms"] if row[2]]) == 7
+    labels = [draft.view.decided(draft.decision)[0] for draft in drafts]
+    if "out of fold" not in answer["differ"]:
+        assert sum(int(row[2]) for row in answer["groups"]) == int((labels[0] != labels[1]).sum())
+    settled(session)
+    session.do({"do": "go", "step": 0})
+    settled(session)
+    answer = session.compare(0, 0)
+    assert answer["differ"] == "The two label 0 of 800 rows differently, out of fold."
+    assert answer["groups"] == [["good", "bad", "0", "0", "0"], ["bad", "good", "0", "0", "0"]]
+    assert session.drop(0)["candidates"] == []
+    for numbers in ((0, None), ("0", None), (-1, None)):
+        with pytest.raises(ChoiceError, match="no such candidate"):
+            session.compare(*numbers)
+    for name in ("", "  ", None, 3):
+        with pytest.raises(ChoiceError, match="give the candidate a name"):
+            session.keep(name)
 
 
 def test_drafts_are_as_good_as_fits_or_nearly(bench):

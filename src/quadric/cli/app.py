@@ -36,6 +36,7 @@ COMMANDS = (
     "export",
     "certify",
     "compare",
+    "swap",
     "studio",
     "paper",
     "data",

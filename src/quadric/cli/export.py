@@ -9,7 +9,7 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, claim_output, say, say_json, write_output
+from quadric.cli.console import UsageError, as_usage, claim_output, say, say_json, write_output
 from quadric.cli.inputs import read_table_model
 from quadric.cli.layout import wrapped_equation
 from quadric.cli.stdio import data_output
@@ -17,7 +17,9 @@ from quadric.cli.stdio import data_output
 # Formats that can go to standard output, and the functions that write them
 TEXTS = {"sql": "to_sql", "python": "to_python", "latex": "to_latex", "equation": "equation"}
 OPTIONS = {
-    "sql": ("table", "prefix"),
+    "sql": ("table", "prefix", "points"),
+    "excel": ("points",),
+    "html": ("points",),
     "latex": ("form", "precision"),
     "equation": ("form", "precision"),
     "onnx": ("dtype",),
@@ -27,7 +29,7 @@ OPTIONS = {
 def export(
     model: shared.ModelFile,
     format: Annotated[  # noqa: A002
-        Literal["sql", "python", "latex", "excel", "onnx", "json", "equation"] | None,
+        Literal["sql", "python", "latex", "excel", "onnx", "json", "equation", "html"] | None,
         typer.Option(help="Format to write.  [default: by the ending of --output, otherwise sql]"),
     ] = None,
     output: Annotated[Path | None, typer.Option(help="File to write.  [default: standard output, for text formats]")] = None,
@@ -38,31 +40,46 @@ def export(
     precision: Annotated[int | None, typer.Option(min=1, max=17, help="For latex and equation: significant digits.")] = None,
     table: Annotated[str | None, typer.Option(help="For sql: name of the table.  [default: data]")] = None,
     prefix: Annotated[str | None, typer.Option(help="For sql: prefix of the new columns.  [default: quadric_]")] = None,
+    points: Annotated[
+        str | None,
+        typer.Option(
+            metavar="POINTS:DOUBLE:ODDS",
+            help="For sql, excel and html: scale of a scorecard, such as 600:20:50.  [default: --points of quadric fit]",
+        ),
+    ] = None,
     dtype: Annotated[
         Literal["float32", "float64"] | None, typer.Option(help="For onnx: type of inputs and outputs.  [default: float32]")
     ] = None,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
 ) -> None:
-    r"""Write a model as SQL, Python, LaTeX, Excel, ONNX, JSON or text.
+    r"""Write a model as SQL, Python, LaTeX, Excel, ONNX, JSON, text, or a scorecard that prints on one page (html).
 
     \b
     Examples:
       quadric export model.json
       quadric export model.json --format sql --table applications
       quadric export model.json --output model.xlsx
+      quadric export model.json --output card.html --points 600:20:50
       quadric export model.json --format equation --form expanded
       quadric export model.json --format latex --precision 3 --output model.tex
     """
-    settings = {"form": form, "precision": precision, "table": table, "prefix": prefix, "dtype": dtype}
+    settings = {"form": form, "precision": precision, "table": table, "prefix": prefix, "points": points, "dtype": dtype}
     kind = _format(format, output)
     extra = _options(kind, settings)
+    if points is not None:
+        from quadric.fitted.points import ScoreScale
+
+        with as_usage():
+            ScoreScale.read(points)
     if output is not None:
         claim_output(output, force, model)
     elif kind not in TEXTS:
         raise UsageError(f"the format {kind} needs a file: give --output")
     loaded = read_table_model(model)
     content = getattr(quadric.export, TEXTS[kind])(loaded.saved, **extra) if kind in TEXTS else ""
+    if kind == "html":
+        content = _card(loaded, model.stem, points)
     if output is not None and content:
         write_output(output, content.rstrip("\n") + "\n", force)
     elif output is not None:
@@ -77,6 +94,17 @@ def export(
         data_output().write(content)
 
 
+def _card(model: quadric.workflow.TableModel, title: str, points: str | None) -> str:
+    from quadric.export.scoring import points_line
+    from quadric.report.scorecard import render_card
+    from quadric.workflow.scorecard import scorecard
+
+    line = points_line(model.saved, model.view, points)
+    if line is None:
+        raise UsageError("a scorecard needs a scale: give --points, such as 600:20:50")
+    return render_card(scorecard(model, line), title)
+
+
 def _format(named: str | None, output: Path | None) -> str:
     from quadric.export import SUFFIXES
 
@@ -84,7 +112,7 @@ def _format(named: str | None, output: Path | None) -> str:
         return named
     if output is None:
         return "sql"
-    kind = {**SUFFIXES, ".txt": "equation"}.get(output.suffix.lower())
+    kind = {**SUFFIXES, ".txt": "equation", ".html": "html"}.get(output.suffix.lower())
     if kind is None:
         raise UsageError(f"--output {output.name}: its ending names no format; give --format")
     return kind

@@ -15,7 +15,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import UsageError, claim_output, flag, remark, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import check_there, named_files, texts_of, training_stream
-from quadric.cli.layout import paragraphs, shortened_equation, text_table, wrapped_equation
+from quadric.cli.layout import paragraphs, shortened_equation, shortened_list, text_table, wrapped_equation
 from quadric.workflow.options import TrainingOptions
 
 PriceRules = Annotated[
@@ -111,7 +111,10 @@ def fit(
             words["how good"] = f"{words['how good']}; without --no-cv, rows left out are scored, too"
         equations = [line for line in equations if not line.startswith("Capped: ")]
         n = len(equations)
-        equations = [shortened_equation(line, MOST_LINES // n, FEWEST_TERMS if n == 1 else 1) for line in equations]
+        if trained.view.shares_terms:
+            equations = shortened_list(equations, n_terms=trained.classifier.certificates_[0].n_terms, most=FEWEST_TERMS)
+        else:
+            equations = [shortened_equation(line, MOST_LINES // n, FEWEST_TERMS if n == 1 else 1) for line in equations]
         following = {"next": f"quadric report {output} {data}; fit --verbose for the rest"}
     samples = fit_summary.sample_table(trained)
     subject = (fit_summary.subject(trained) or "").replace("\n", "\\n")

@@ -10,6 +10,8 @@ WIDTH = 80
 # Characters of a level's name in a terminal
 LONGEST = 26
 QUOTED = re.compile(r'"(?:\\.|[^"\\])*"')
+# Coefficients of several surfaces, and the start of the term that they belong to
+ROW = re.compile(r" *-?\d\S*(  +-?\d\S*)*  \* ")
 INNERMOST = re.compile(r"[(\[][^()\[\]]*[)\]]")
 
 
@@ -40,19 +42,25 @@ def wrapped_equation(line: str) -> str:
     """An equation with its summands kept whole where they fit, as many per line as fit."""
     name, *right = _split(line, " = ")
     if not right:
-        return textwrap.fill(line, WIDTH)
+        row = ROW.match(line)
+        return textwrap.fill(line, WIDTH) if row is None else _filled(_split(line, r"(?=\*)"), " " * (row.end() - 2))
     indent = " " * min(len(name) + 3, 8)
     lines = [f"{name} ="]
     for summand in _split(right[0], r" (?=[+-] )"):
         if len(lines[-1]) + len(summand) < WIDTH:
             lines[-1] += f" {summand}"
             continue
-        first, *factors = _split(summand, r"(?=\*)")
-        lines.append(indent + first)
-        for factor in factors:
-            if len(lines[-1]) + len(factor) > WIDTH:
-                lines.append(f"{indent}    ")
-            lines[-1] += factor
+        lines += _filled([indent, *_split(summand, r"(?=\*)")], f"{indent}    ").splitlines()
+    return "\n".join(lines)
+
+
+def _filled(parts: Sequence[str], indent: str) -> str:
+    """Parts side by side, as many per line as fit, on lines after the first behind an indent."""
+    lines = ["".join(parts[:2])]
+    for part in parts[2:]:
+        if len(lines[-1]) + len(part) > WIDTH:
+            lines.append(indent)
+        lines[-1] += part
     return "\n".join(lines)
 
 
@@ -74,6 +82,15 @@ def shortened_equation(line: str, most_lines: int, fewest_terms: int = 1) -> str
         if len(lines) < max(most_lines, 2) or shown == fewest_terms:
             return "\n".join([*lines, f"{' ' * min(len(name) + 3, 8)}{tail}"])
     return "\n".join(lines)
+
+
+def shortened_list(lines: Sequence[str], n_terms: int, most: int) -> list[str]:
+    """The names of several surfaces, one line for each of their terms, the largest first, and the constants; then the rest."""
+    end = 2 + n_terms
+    if n_terms <= most:
+        return [wrapped_equation(line) for line in lines]
+    more = f"... ({n_terms - most} smaller term{'s' * (n_terms > most + 1)} and the constants: --verbose)"
+    return [*map(wrapped_equation, lines[: 1 + most]), more, *map(wrapped_equation, lines[end:])]
 
 
 def _split(text: str, separator: str) -> list[str]:

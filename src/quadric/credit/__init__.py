@@ -1,5 +1,6 @@
 """Credit scoring: calibrated probabilities, points, measures of separation and stability, validation tables."""
 
+from quadric.credit.cutoffs import CutoffTable, cutoff_table
 from quadric.credit.intervals import Estimate, auc_interval
 from quadric.credit.metrics import (
     CutoffChoice,
@@ -12,7 +13,6 @@ from quadric.credit.metrics import (
 )
 from quadric.credit.scale import (
     RoundingLoss,
-    ScoreScale,
     TermPoints,
     rounding_loss,
     scaled_surface,
@@ -30,10 +30,12 @@ from quadric.credit.stability import (
 )
 from quadric.credit.validation import ValidationTable, validation_table
 from quadric.estimators.calibration import CalibratedModel, IsotonicCalibration, SigmoidCalibration
+from quadric.fitted.points import ScoreScale
 
 __all__ = [
     "CalibratedModel",
     "CutoffChoice",
+    "CutoffTable",
     "Distribution",
     "Drift",
     "Estimate",
@@ -50,6 +52,7 @@ __all__ = [
     "column_drifts",
     "contribution_drifts",
     "cutoff_by_cost",
+    "cutoff_table",
     "gains_table",
     "gini",
     "ks_statistic",

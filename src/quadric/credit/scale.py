@@ -12,127 +12,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
+from scipy.special import logit
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from quadric._sklearn import check_sample_weight
 from quadric.credit.metrics import auc, ks_statistic
-from quadric.errors import quoted
 from quadric.estimators.calibration import CalibratedModel, SigmoidCalibration
-from quadric.estimators.validation import Rule, check_values, none_or, number_above
+from quadric.estimators.validation import check_values, none_or
 from quadric.fitted import FittedModel, check_fitted, fitted_model
+from quadric.fitted.points import FINITE, PointsLine, ScoreScale, side_of_bad
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_factors
 from quadric.tables.table import Rows
 from quadric.types import FloatArray
-
-FINITE = Rule(number_above(-np.inf).holds, "a finite number")
-RULES = {"pdo": number_above(0.0), "base_score": FINITE, "base_odds": number_above(0.0)}
-
-
-@dataclass(frozen=True)
-class ScoreScale:
-    """Points from odds of good to bad.
-
-    Attributes
-    ----------
-    pdo : float
-        Points to double the odds.
-    base_score : float
-        Points at the base odds.
-    base_odds : float
-        Odds of good to bad that earn the base score.
-
-    Examples
-    --------
-    >>> from quadric.credit import ScoreScale
-    >>> scale = ScoreScale(pdo=20, base_score=600, base_odds=50)
-    >>> [round(float(scale.points_from_odds(odds)), 6) for odds in (50, 100, 25)]
-    [600.0, 620.0, 580.0]
-    """
-
-    pdo: float = 20.0
-    base_score: float = 600.0
-    base_odds: float = 50.0
-
-    def __post_init__(self) -> None:
-        check_values(vars(self), RULES)
-
-    @property
-    def factor(self) -> float:
-        """Points per unit of log-odds: pdo / log 2."""
-        return float(self.pdo / np.log(2.0))
-
-    @property
-    def offset(self) -> float:
-        """Points at even odds."""
-        return float(self.base_score - self.factor * np.log(self.base_odds))
-
-    def points(self, log_odds: ArrayLike) -> FloatArray:
-        """Points from the logarithm of the odds of good to bad.
-
-        Parameters
-        ----------
-        log_odds : array-like
-
-        Returns
-        -------
-        array
-        """
-        return np.asarray(self.offset + self.factor * np.asarray(log_odds, dtype=float))
-
-    def points_from_odds(self, odds: ArrayLike) -> FloatArray:
-        """Points from the odds of good to bad.
-
-        Parameters
-        ----------
-        odds : array-like
-
-        Returns
-        -------
-        array
-        """
-        return self.points(np.log(np.asarray(odds, dtype=float)))
-
-    def points_from_probability(self, bad: ArrayLike) -> FloatArray:
-        """Points from the probability of bad; infinite at 0 and 1.
-
-        Parameters
-        ----------
-        bad : array-like
-
-        Returns
-        -------
-        array
-        """
-        return self.points(-logit(np.asarray(bad, dtype=float)))
-
-    def log_odds(self, points: ArrayLike) -> FloatArray:
-        """The logarithm of the odds of good to bad that earn these points.
-
-        Parameters
-        ----------
-        points : array-like
-
-        Returns
-        -------
-        array
-        """
-        return np.asarray((np.asarray(points, dtype=float) - self.offset) / self.factor)
-
-    def probability(self, points: ArrayLike) -> FloatArray:
-        """The probability of bad at these points.
-
-        Parameters
-        ----------
-        points : array-like
-
-        Returns
-        -------
-        array
-        """
-        return np.asarray(expit(-self.log_odds(points)))
 
 
 def score_points(
@@ -161,7 +54,7 @@ def score_points(
     check_fitted(model)
     if integer:
         return scaled_surface(model, scale, good=good, integer=True)(_scorecard(model).fitted(X))
-    return (scale or ScoreScale()).points(-_side_of_bad(model.classes_, good) * _log_odds(model, X))
+    return (scale or ScoreScale()).points(-side_of_bad(model.classes_, good) * _log_odds(model, X))
 
 
 def scaled_surface(
@@ -184,11 +77,9 @@ def scaled_surface(
     QuadraticSurface
         Of the classifier's own features: after the transformers of a pipeline, and standardised where the classifier does that.
     """
-    scale, view = scale or ScoreScale(), _scorecard(model)
-    turn = _side_of_bad(view.classes, good) * scale.factor
-    (surface,), sigmoid = view.surfaces, view.probability
-    assert isinstance(sigmoid, SigmoidCalibration)
-    points = surface * (turn * sigmoid.a) + (scale.offset + turn * sigmoid.b)
+    view = _scorecard(model)
+    line = PointsLine.of(view.calibrators, view.classes, scale, good)
+    points = view.surfaces[0] * line.slope + line.constant
     return _rounded(points) if integer else points
 
 
@@ -197,9 +88,7 @@ def _scorecard(model: BaseEstimator) -> FittedModel:
     view = fitted_model(model)
     if not view.calibrators:
         raise TypeError(f"need a CalibratedModel of a quadric classifier, got {type(model).__name__}")
-    _side_of_bad(view.classes, None)  # two classes
-    if not isinstance(view.probability, SigmoidCalibration):
-        raise ValueError("points are a quadratic in the features only after a calibration with method='sigmoid'")
+    PointsLine.of(view.calibrators, view.classes)  # refuses others
     return view
 
 
@@ -338,7 +227,7 @@ def rounding_loss(
     difference, before, after = np.abs(change(x)), exact(x), rounded(x)
     measures: dict[str, Any] = {}
     if y is not None:
-        labels = {"sample_weight": sample_weight, "event": view.classes[int(_side_of_bad(view.classes, good) > 0)]}
+        labels = {"sample_weight": sample_weight, "event": view.classes[int(side_of_bad(view.classes, good) > 0)]}
         measures = {"auc": auc(y, -before, **labels), "integer_auc": auc(y, -after, **labels)}
         measures |= {"ks": ks_statistic(y, -before, **labels), "integer_ks": ks_statistic(y, -after, **labels)}
     if cutoff is not None:
@@ -350,16 +239,6 @@ def rounding_loss(
         bound=_largest_within(change, x.min(axis=0), x.max(axis=0)),
         **measures,
     )
-
-
-def _side_of_bad(labels: Any, good: Any) -> float:
-    """1 where bad is the second class, which decision values and log-odds are meant for; -1 where it is the first."""
-    classes = np.asarray(labels).tolist()
-    if len(classes) != 2:
-        raise ValueError(f"points need two classes, but the model has {len(classes)}")
-    if good is not None and good not in classes:
-        raise ValueError(f"good must be one of {classes}, got {quoted(good)}")
-    return -1.0 if good is not None and good == classes[1] else 1.0
 
 
 def _log_odds(model: BaseEstimator, X: Rows) -> FloatArray:

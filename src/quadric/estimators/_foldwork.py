@@ -17,6 +17,7 @@ from quadric.estimators._scoring import Scoring, StackedSurfaces, chances
 from quadric.estimators._sigmoids import BinnedDecisions, Sigmoids, of_other_folds
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.choosing import GridCell
+from quadric.estimators.shape_rules import ShapeDemands
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.terms import term_count
 from quadric.losses import loss_named
@@ -51,6 +52,8 @@ class FoldTask:
     deadline : float or None
         When to stop, by time.monotonic().
     verbose : int
+    demands : ShapeDemands or None
+        Rules on coefficients, which are kept in the units of each fit.
     """
 
     dictionaries: Mapping[str, Dictionary]
@@ -60,14 +63,19 @@ class FoldTask:
     is_shared: bool
     deadline: float | None
     verbose: int
+    demands: ShapeDemands | None
 
     @property
     def limits(self) -> SupportLimits:
         """Those of the dictionary that has all terms of the others."""
         return list(self.dictionaries.values())[-1].limits
 
-    def only(self, terms: str) -> dict[str, Dictionary]:
-        return {terms: self.dictionaries[terms]}
+    def on(self, data: LabelledSamples | SummedSamples) -> dict[str, Dictionary]:
+        """The dictionaries with rules on coefficients, by data in the units of a fit."""
+        if self.demands is None:
+            return dict(self.dictionaries)
+        shapes = self.demands.on(data)
+        return {terms: replace(own, limits=replace(own.limits, shapes=shapes)) for terms, own in self.dictionaries.items()}
 
     def out_of_time(self) -> bool:
         return self.deadline is not None and time.monotonic() >= self.deadline
@@ -100,7 +108,7 @@ class TrainingPart:
 
     def search(self, task: FoldTask, number: int) -> QuickSearch:
         """Searches of a fold, without thin terms as long as there are enough others."""
-        own = {name: replace(each, limits=self._limits(each)) for name, each in task.dictionaries.items()}
+        own = {name: replace(each, limits=self._limits(each)) for name, each in task.on(self.data).items()}
         write, how = writer_for(task.verbose), {"by_decomposition": task.by_decomposition, "is_shared": task.is_shared}
         return QuickSearch(self.data, own, report=lambda line: write(f"fold {number}, {line}"), **how)
 

@@ -20,15 +20,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from quadric.certificate import TOLERANCE, Certificate, SlopeProof
 from quadric.errors import ParameterError, warn_user
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
+from quadric.estimators.shape_rules import RULED, SHAPES, ShapeDemands, shape_demands
 from quadric.estimators.validation import OVR, SHARED, named_losses, numbers_only, warn_of_spread
+from quadric.estimators.views import surface_views
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.products import has_many_terms
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import default_names, term_count, term_names
-from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shown
+from quadric.geometry.writing import Symbol, cap_lines, digits_of, equation_lines, form_note, shared_lines, shown
 from quadric.labels import class_texts, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.footprint import fits
+from quadric.notebook import Html, folded, view
 from quadric.samples.capped import CappedStream, Stream
 from quadric.samples.extent import is_small
 from quadric.samples.folds import key_of
@@ -37,6 +40,7 @@ from quadric.samples.source import SamplesInMemory
 from quadric.samples.target import codes_of_scores
 from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule, SearchResult, Status
+from quadric.search.rules import SupportLimits
 from quadric.search.streamed import StreamedResult
 from quadric.types import BoolArray, FloatArray, IntArray
 
@@ -63,6 +67,21 @@ class Classifier(ClassifierMixin):
     def _forget(self) -> None:
         for attribute in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, attribute)
+
+    def _views(self) -> list[Html]:
+        """What notebooks show of the fitted classifier, above its parameters as scikit-learn shows them; computes nothing."""
+        return []
+
+    def _repr_html_inner(self) -> str:
+        return self._viewed(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        return {kind: self._viewed(shown) if kind == "text/html" else shown for kind, shown in bundle.items()}
+
+    def _viewed(self, diagram: str) -> str:
+        parts = self._views() if self.__sklearn_is_fitted__() else []
+        return view(type(self).__name__, [*parts, folded("Parameters", diagram)]) if parts else diagram
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Share of the samples that are classified correctly.
@@ -115,6 +134,20 @@ class SurfaceClassifier(Classifier, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "surfaces_")
+
+    def _views(self) -> list[Html]:
+        names = self._feature_names()
+        return surface_views(self, self._symbols(self._units), names, class_texts(self.classes_))
+
+    @property
+    def _units(self) -> Units:
+        """From X to the units of the surfaces."""
+        return Units.plain(self.n_features_in_)
+
+    def _symbols(self, units: Units) -> list[Symbol]:
+        """The features in these units, as equations write them."""
+        columns = zip(units.center, units.scale, units.low, units.high, strict=True)
+        return [Symbol.of(shown(name), *own) for name, own in zip(self._feature_names(), columns, strict=True)]
 
     def _set_surfaces(self, surfaces: Sequence[QuadraticSurface]) -> None:
         self.surfaces_ = list(surfaces)
@@ -345,7 +378,9 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         return bool(self.standardize) or self.clip is not None
 
     def _surveyed(self, stream: Stream) -> CappedStream:
-        return CappedStream.of(stream, self.clip, lambda size: all(fits(loss, size) for loss in named_losses(self.loss)))
+        closed = self._unit_options()["closed"]
+        has_room = lambda size: all(fits(loss, size) for loss in named_losses(self.loss))  # noqa: E731
+        return CappedStream.of(stream, self.clip, has_room, closed=closed)
 
     def _as_stream(self, samples: LabelledSamples, present: BoolArray, groups: Any = None) -> Stream | None:
         """Samples as a stream where there are enough of them for passes to be quicker, otherwise None.
@@ -355,6 +390,8 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         m, n = samples.X.shape
         if issparse(samples.X) or is_small(m, n) or has_many_terms(samples.X):
             return None
+        if self._is_ruled and any(loss_named(loss).keeps_rows for loss in named_losses(self.loss)):
+            return None  # passes cannot keep rules on coefficients
         keys = None if groups is None else _keys_of(np.asarray(groups)[present])
         plain = replace(samples, target=samples.target.with_factors(np.ones(samples.target.n_classes)))
         source = SamplesInMemory(plain, ids=np.flatnonzero(present) + 1, keys=keys)
@@ -382,6 +419,25 @@ class SparseSurfaceClassifier(SurfaceClassifier):
             remedy = "standardize=True and clip=0.01, the defaults, take care of that"
             warn_of_spread(X, getattr(self, "feature_names_in_", None), remedy)
         return replace(samples, X=X), units
+
+    def _demands(self, names: Sequence[str] | None, classes: np.ndarray, limits: SupportLimits) -> ShapeDemands | None:
+        """Rules on coefficients, if there are any."""
+        n_features = self.n_features_in_ if names is None else len(names)
+        demands = shape_demands(self, names, n_features, classes, limits)
+        if demands is not None and self.multiclass == SHARED and len(classes) > 2:
+            raise ParameterError(f'{RULED} need surfaces with terms of their own: use multiclass="{OVR}"', multiclass=OVR)
+        return demands
+
+    def _refuse_ruled_passes(self) -> None:
+        """Refuse rules on coefficients where a loss goes over the rows again and again."""
+        needy = [loss for loss in named_losses(self.loss) if loss_named(loss).keeps_rows]
+        if needy and self._is_ruled:
+            able = next(name for name in LOSS_NAMES if not loss_named(name).keeps_rows)
+            raise ParameterError(f"{RULED} need all rows in memory with the loss {needy[0]}; use the loss {able}", loss=able)
+
+    @property
+    def _is_ruled(self) -> bool:
+        return any(getattr(self, name, None) is not None for name in SHAPES)
 
     def _unit_options(self) -> dict[str, Any]:
         """Parameters of ``Units.of``: under rules on slopes every feature has limits, so that they hold for any row."""
@@ -428,19 +484,20 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         Returns
         -------
         str
-            One line per surface, then what the features are capped at.
+            One line per surface, then what the features are capped at. Where classes share their terms: one line per term with
+            the coefficients of all classes.
         """
         check_is_fitted(self)
         digits, units, surfaces = digits_of(form, precision), self._units, self.surfaces_
         if form == "expanded":
             plain = Units.plain(self.n_features_in_)
             units, surfaces = replace(plain, low=units.low, high=units.high), self.raw_surfaces_
-        columns = zip(units.center, units.scale, units.low, units.high, strict=True)
-        symbols = [Symbol.of(shown(name), *own) for name, own in zip(self._feature_names(), columns, strict=True)]
+        symbols = self._symbols(units)
         live = np.logical_or.reduce([surface.live_features for surface in surfaces])
         caps = cap_lines([symbol for symbol, is_used in zip(symbols, live, strict=True) if is_used], digits)
-        lines = equation_lines(surfaces, symbols, class_texts(self.classes_), digits)
-        return "\n".join([*lines, *caps, *form_note(form, self.surfaces_, surfaces)])
+        is_shared = self.multiclass == SHARED and len(surfaces) > 1
+        lines = (shared_lines if is_shared else equation_lines)(surfaces, symbols, class_texts(self.classes_), digits)
+        return "\n".join([*lines, *caps, *form_note(form, self.surfaces_, surfaces, is_shared=is_shared)])
 
     @property
     def _units(self) -> Units:

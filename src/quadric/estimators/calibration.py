@@ -32,6 +32,7 @@ from quadric.estimators.curves import (
 from quadric.estimators.cutoffs import EVEN, Cutoff, CutoffRule, read_cutoff
 from quadric.estimators.validation import N_JOBS, check_parameters, one_of
 from quadric.labels import positions_in, refuse_masked
+from quadric.notebook import Html
 from quadric.resources import processes_of
 from quadric.types import FloatArray, IntArray
 from quadric.workers import workers_end_with_us
@@ -149,6 +150,10 @@ class CalibratedModel(Classifier, BaseEstimator):
         model = cls(estimator, method=names[0], cutoff=cutoff)
         model.estimator_, model.calibrators_, model.cutoff_ = estimator, list(calibrators), float(cutoff)
         return model
+
+    def _views(self) -> list[Html]:
+        inner = self.estimator_.steps[-1][1] if isinstance(self.estimator_, Pipeline) else self.estimator_
+        return inner._views() if isinstance(inner, Classifier) else []
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier and its calibration.

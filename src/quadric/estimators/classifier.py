@@ -25,7 +25,7 @@ from quadric.estimators.base import (
 )
 from quadric.estimators.constraints import LINEAR, QUADRATIC, support_limits
 from quadric.estimators.feature_rules import CHECKS, FeatureSets, rules_of
-from quadric.estimators.shape_rules import Limits, Signs, shape_demands
+from quadric.estimators.shape_rules import Limits, ShapeDemands, Signs
 from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
@@ -33,7 +33,6 @@ from quadric.estimators.validation import (
     MULTICLASS,
     N_JOBS,
     N_TERMS,
-    OVR,
     SHARED,
     TRUE_OR_FALSE,
     VERBOSE,
@@ -57,6 +56,7 @@ from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.sums import SummedSamples
 from quadric.samples.target import groups_of
+from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.methods import METHODS, MOST_EXAMINED, SearchOptions, search
 from quadric.search.rules import SupportLimits
@@ -73,7 +73,6 @@ DECOMPOSITION = {
     "outer_tol": number_above(0.0),
     "max_iter": integer_from(1, LARGEST_COUNT),
 }
-RULED = "rules on slopes and coefficients (monotonic_cst, coef_bounds)"
 # Rows that are looked at in all, about, to examine exchanges of one support by passes at the end of a cross-validation: a proof
 # for many rows takes its time, which ``certify`` has.
 EXAMINED_ROWS = 20_000_000
@@ -318,7 +317,9 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         processes = processes_of(self.n_jobs, len(self._groups(samples.surfaces)))
         needs = {"proves": self.method == "exact", "by_passes": self.method == "best", "k": int(self.k)}
         check_memory(self.loss, samples.extent(len(limits.exclude), **needs), processes)
-        data = loss_named(self.loss).data(samples, self._shaped(limits, names, samples))
+        if (demands := self._demands(names, samples.target.classes, limits)) is not None:
+            limits = replace(limits, shapes=demands.on(samples))
+        data = loss_named(self.loss).data(samples, limits)
         groups = list(self._fit_surfaces(data, samples, processes))
         self._warn_of(groups, samples.target.classes)
         self._set_fits(groups, samples.target.classes, units)
@@ -344,10 +345,10 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         check_parameters(self, self._rules)
         check_needs_only_sums(self.loss)
         check_sums(moments)
-        if self.monotonic_cst is not None or self.coef_bounds is not None:
-            raise ValueError(f"{RULED} need the rows themselves, in memory: use fit")
         limits = self._limits(moments.columns, len(moments.columns))
-        sums, data = digested(moments, self.loss, limits, standardize=bool(self.standardize), class_weight=self.class_weight)
+        demands = self._demands(moments.columns, np.array(moments.classes), limits)
+        own: dict[str, Any] = {"standardize": bool(self.standardize), "class_weight": self.class_weight}
+        sums, data = digested(moments, self.loss, limits, demands, **own)
         facts, seed, fits = SumFacts.of(sums), seed_of(self.random_state), list[list[SurfaceFit]]()
         for group in self._groups(sums.surfaces):
             problem = problem_of(data, group, float(self.C), int(self.k))
@@ -382,6 +383,7 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     ) -> None:
         """Fit by passes over rows whose sums are known; after the deadline of a cross-validation, on the terms it found."""
         columns, classes = surveyed.stream.columns, surveyed.stream.classes
+        self._refuse_ruled_passes()
         limits = self._limits(columns, len(columns))
         rows = surveyed.in_units(moments, standardize=bool(self.standardize), class_weight=self.class_weight)
         fits, seed = [], seed_of(self.random_state)
@@ -428,15 +430,6 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     def _limits(self, names: Sequence[str] | None, n_features: int) -> SupportLimits:
         own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
         return support_limits(self.include, self.exclude, names, n_features, int(self.k), self.terms, **own)
-
-    def _shaped(self, limits: SupportLimits, names: Sequence[str] | None, samples: LabelledSamples) -> SupportLimits:
-        """The same limits with rules on coefficients."""
-        demands = shape_demands(self, names, samples.n_features, samples.target.classes, limits)
-        if demands is None:
-            return limits
-        if len(self._groups(samples.surfaces)) < len(samples.surfaces):
-            raise ParameterError(f'{RULED} need surfaces with terms of their own: use multiclass="{OVR}"', multiclass=OVR)
-        return replace(limits, shapes=demands.on(samples.X))
 
     def _search_options(
         self, seed: int, group: Sequence[int], starts: tuple[IntArray, ...] = (), most_examined: int | None = None
@@ -510,7 +503,14 @@ def _on_terms(problem: SparseProblem, support: IntArray) -> SearchResult:
 
 @one_blas_thread()
 def digested(
-    moments: Moments, loss: str, limits: SupportLimits, *, standardize: bool, class_weight: Any
+    moments: Moments,
+    loss: str,
+    limits: SupportLimits,
+    demands: ShapeDemands | None,
+    units: Units | None = None,
+    *,
+    standardize: bool,
+    class_weight: Any,
 ) -> tuple[SummedSamples, TrainingData]:
     """Sums in the units of a fit, and what the problems of a loss are made of.
 
@@ -520,6 +520,10 @@ def digested(
     loss : str
         One that needs sums only.
     limits : SupportLimits
+    demands : ShapeDemands or None
+        Rules on coefficients.
+    units : Units, optional
+        Of a fit that these are the sums of; by default those that the sums tell.
     standardize : bool
     class_weight : mapping, "balanced" or None
     """
@@ -527,6 +531,8 @@ def digested(
     size = (min(moments.n_rows, 1), len(moments.columns)), len(moments.classes), len(limits.exclude)
     check_memory(loss, Extent(*size, proves=True))
     sums = SummedSamples.of(moments, class_weight, standardize=standardize)
+    if demands is not None:
+        limits = replace(limits, shapes=demands.on_sums(sums, units or sums.units))
     return sums, loss_named(loss).data(sums, limits)
 
 

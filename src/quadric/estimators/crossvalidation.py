@@ -29,6 +29,7 @@ from quadric.estimators.choosing import Family, GridCell, Margin, chosen_cell, m
 from quadric.estimators.classifier import SparseQuadraticSVC, most_examined
 from quadric.estimators.constraints import AUTO, LINEAR, QUADRATIC, dictionaries, support_limits
 from quadric.estimators.feature_rules import CHECKS, FeatureSets, rules_of
+from quadric.estimators.shape_rules import Limits, Signs
 from quadric.estimators.validation import (
     CLIP,
     GAP_LIMIT,
@@ -51,6 +52,7 @@ from quadric.geometry.terms import term_count
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import TrainingData
 from quadric.losses.footprint import check_memory
+from quadric.notebook import Html, facts
 from quadric.progress import counted, part, parts, writer_for
 from quadric.resources import processes_of
 from quadric.samples.capped import CappedStream, Stream
@@ -127,6 +129,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         Terms that must not be in any support.
     interaction_cst, hierarchy, max_features, feature_cost, max_cost, feature_groups :
         Rules on the terms and features of every surface, as in SparseQuadraticSVC.
+    monotonic_cst, coef_bounds :
+        Rules on the slopes and coefficients of every surface, as in SparseQuadraticSVC. Folds keep them with the terms that
+        are best without them; the final fit exchanges terms under them.
     time_limit : float or None
         Seconds per surface of the final fit, as in SparseQuadraticSVC.
     gap_limit : float
@@ -222,6 +227,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         feature_cost: Mapping[str | int, float] | None = None,
         max_cost: float | None = None,
         feature_groups: FeatureSets | None = None,
+        monotonic_cst: Signs | None = None,
+        coef_bounds: Limits | None = None,
         time_limit: float | None = None,
         gap_limit: float = 0.0,
         fit_time_limit: float | None = None,
@@ -250,6 +257,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         self.feature_cost = feature_cost
         self.max_cost = max_cost
         self.feature_groups = feature_groups
+        self.monotonic_cst = monotonic_cst
+        self.coef_bounds = coef_bounds
         self.time_limit = time_limit
         self.gap_limit = gap_limit
         self.fit_time_limit = fit_time_limit
@@ -317,7 +326,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     ) -> None:
         prepared, units = self._in_units(samples)
         check_folds(folds, samples)
-        task = self._task(samples.n_features, deadline)
+        task = self._task(samples.n_features, samples.target.classes, deadline)
         board = self._scoreboard(task, len(folds))
         processes = processes_of(self.n_jobs, len(folds))
         self._check_memory(board, task, samples, folds, processes)
@@ -328,7 +337,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         cell = self._set_choice(board, work)
 
         def fit(quick: QuickSearch, starts: Sequence[IntArray]) -> None:
-            model, limits = self.best_estimator_, task.dictionaries[cell.terms].limits
+            model, limits = self.best_estimator_, task.on(prepared)[cell.terms].limits
             of_all_rows = parts.is_drawn is None or not loss_named(cell.loss).keeps_rows
             data = quick.digest(cell.terms, cell.loss) if of_all_rows else loss_named(cell.loss).data(prepared, limits)
             n_groups = len(model._groups(prepared.surfaces))
@@ -380,6 +389,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         return self
 
     def _fit_by_passes(self, surveyed: CappedStream, folds: Sequence[Fold], deadline: float | None) -> None:
+        self._refuse_ruled_passes()
         samples, n_folds = surveyed.samples(), len(folds)
         needs_rows = any(loss_named(name).keeps_rows for name in named_losses(self.loss))
         try:
@@ -388,7 +398,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             if surveyed.has_all_rows:
                 raise
             raise ValueError(f"of {len(samples.target)} random rows, {error}, or a loss that needs sums only") from None
-        task = self._task(samples.n_features, deadline)
+        task = self._task(samples.n_features, samples.target.classes, deadline)
         board, scoring = self._scoreboard(task, n_folds), Scoring.of(self.scoring, samples.target.classes)
         with part(0.0, 0.4):
             whole, summed = self._summed(surveyed, n_folds)
@@ -428,7 +438,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         fit: Callable[[QuickSearch, Sequence[IntArray]], None],
     ) -> None:
         """The paths of the chosen loss, and a full search at the chosen cell that starts from their terms there."""
-        own = task.only(cell.terms)
+        own = {cell.terms: task.on(rows)[cell.terms]}
         how: dict[str, Any] = {"by_decomposition": task.by_decomposition, "is_shared": task.is_shared}
         quick = QuickSearch(rows, own, report=writer_for(task.verbose), **how)
         self.paths_ = self._paths(quick, rows.surfaces, task, board, cell)
@@ -444,7 +454,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 self.paths_ = self._certified(quick.digest(cell.terms, cell.loss), rows.surfaces, task)
         self._take_over(self.best_estimator_)
 
-    def _task(self, n_features: int, deadline: float | None) -> FoldTask:
+    def _task(self, n_features: int, classes: np.ndarray, deadline: float | None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
         own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
         limits = support_limits(self.include, self.exclude, names, n_features, n_terms, self.terms, **own)
@@ -452,9 +462,9 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             terms: Dictionary(own, self._ks(terms, n_terms - len(own.exclude), len(own.include)))
             for terms, own in dictionaries(self.terms, limits, n_features).items()
         }
-        units = {"standardize": bool(self.standardize), "clip": self.clip}
+        units = self._unit_options()
         how = self.method == "pd", self.multiclass == SHARED, deadline, int(self.verbose)
-        return FoldTask(listed, self.class_weight, units, *how)
+        return FoldTask(listed, self.class_weight, units, *how, self._demands(names, classes, limits))
 
     def _ks(self, terms: str, n_terms: int, n_required: int) -> IntArray:
         ks = k_grid(self.ks, n_terms, n_required, DEFAULT_LINEAR_KS if terms == LINEAR else DEFAULT_KS)
@@ -500,6 +510,18 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
             with part(*(0.75 + 0.25 * (self.n_extensions_ + done) / MOST_EXTENSIONS for done in (0, 1))):
                 work.score(plan, board, "cross-validation, a longer grid")
             self.n_extensions_ += 1
+
+    def _views(self) -> list[Html]:
+        by_loss = isinstance(self.cv_scores_, dict)
+        scores, Cs = (found[self.best_loss_] if by_loss else found for found in (self.cv_scores_, self.Cs_))
+        cell = np.asarray(scores)[:, list(Cs).index(self.best_C_), list(self.ks_).index(self.best_k_)]
+        chosen = {
+            "terms allowed": self.best_k_,
+            "C": self.best_C_,
+            "loss": self.best_loss_,
+            f"score of {len(cell)} folds": f"{cell.mean():.4g}",
+        }
+        return [*super()._views(), facts("Chosen by cross-validation", chosen)]
 
     def _set_choice(self, board: Scoreboard, work: FoldRunner) -> GridCell:
         cell, scores = board.choice(self.rule), board.scores()

@@ -61,7 +61,7 @@ class Overview:
         coding : Coding or None
             What folds learn of a coded table.
         """
-        task = search._task(len(surveyed.stream.columns), None)
+        task = _task(search, len(surveyed.stream.columns), surveyed.stream.classes)
         if not surveyed.is_gathered:
             folds = surveyed.folds(int(search.cv))
             whole, summed = search._summed(surveyed, len(folds))
@@ -89,7 +89,7 @@ class Overview:
 
     def scores(self, search: SparseQuadraticSVCCV) -> FloatArray:
         """Scores of the folds along k, of shape (n_folds, n_ks)."""
-        task = search._task(self.parts.samples.n_features, None)
+        task = self._task(search)
         board = search._scoreboard(task, len(self.folds))
         scoring = Scoring.of(search.scoring, self.parts.samples.target.classes)
         runner = FoldRunner(task, self.parts, scoring, self.folds, 1)
@@ -100,7 +100,8 @@ class Overview:
 
     def _training_parts(self, search: SparseQuadraticSVCCV, task: FoldTask) -> list[TrainingPart]:
         """What each fold fits to, which of all parameters only those terms change that must be used."""
-        key = repr(search.include)
+        # a fold that learns levels keeps those that terms must use
+        key = repr(search.include) if isinstance(self.parts, SampledParts) and self.parts.coding is not None else ""
         if key not in self._known:
             self._known.clear()
             self._known[key] = [self.parts.part(task, fold) for fold in self.folds]
@@ -116,14 +117,24 @@ class Overview:
         model._set_units(self.units)
         return model
 
+    def _task(self, search: SparseQuadraticSVCCV) -> FoldTask:
+        return _task(search, self.whole.data.n_features, self.parts.samples.target.classes)
+
     def _cell(self, search: SparseQuadraticSVCCV) -> tuple[str, str, int]:
         return str(search.terms), str(search.loss), self.whole.data.surfaces[0]
 
     def _quick(self, search: SparseQuadraticSVCCV) -> QuickSearch:
-        task, key = search._task(self.whole.data.n_features, None), repr(search.include)
+        task = self._task(search)
+        key = repr(search.include)
         if key not in self._searches:
             everything = SupportLimits(include=task.limits.include, lean=task.limits.lean)
             self._searches.clear()
             self._searches[key] = QuickSearch(self.whole.data, {WIDEST: Dictionary(everything, np.array(search.ks))})
         chooser = loss_named(str(search.loss)).screen or str(search.loss)
-        return self._searches[key].sharing(task.dictionaries, chooser)
+        return self._searches[key].sharing(task.on(self.whole.data), chooser)
+
+
+def _task(search: SparseQuadraticSVCCV, n_features: int, classes: np.ndarray) -> FoldTask:
+    """What every fold does; a search that is not fitted does not know yet how many features there are."""
+    search.n_features_in_ = n_features
+    return search._task(n_features, classes, None)

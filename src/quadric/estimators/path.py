@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +17,7 @@ from quadric.estimators.base import ClassWeight, RandomState, Terms, seed_of
 from quadric.estimators.classifier import DECOMPOSITION
 from quadric.estimators.constraints import LINEAR, QUADRATIC, support_limits
 from quadric.estimators.feature_rules import FeatureSets
+from quadric.estimators.shape_rules import Limits, Signs, shape_demands
 from quadric.estimators.validation import (
     TRUE_OR_FALSE,
     C_grid,
@@ -56,6 +59,8 @@ def sparse_quadratic_path(
     feature_cost: Mapping[str | int, float] | None = None,
     max_cost: float | None = None,
     feature_groups: FeatureSets | None = None,
+    monotonic_cst: Signs | None = None,
+    coef_bounds: Limits | None = None,
     rho: float | None = None,
     growth: float = 10**0.5,
     inner_tol: float = 1e-4,
@@ -94,6 +99,9 @@ def sparse_quadratic_path(
         Terms that must, or must not, be in every support, as in SparseQuadraticSVC.
     interaction_cst, hierarchy, max_features, feature_cost, max_cost, feature_groups :
         Rules on the terms and features of every surface, as in SparseQuadraticSVC.
+    monotonic_cst, coef_bounds :
+        Rules on the slopes and coefficients of every surface, as in SparseQuadraticSVC; slopes keep their sign in the range of
+        the samples.
     rho, growth, inner_tol, outer_tol, max_iter :
         Of the decompositions of "pd", as in SparseQuadraticSVC.
     certify : bool
@@ -150,6 +158,9 @@ def sparse_quadratic_path(
     check_memory(loss, samples.extent(len(limits.exclude), grid=(len(weights), len(grid)), proves=certify, k=int(grid[-1])))
     check_magnitude(samples.X)
     warn_of_spread(samples.X, names, "standardise them first, with StandardScaler().fit_transform(X)")
+    owner = SimpleNamespace(monotonic_cst=monotonic_cst, coef_bounds=coef_bounds, feature_groups=feature_groups)
+    if (demands := shape_demands(owner, names, n_features, samples.target.classes, limits)) is not None:
+        limits = replace(limits, shapes=demands.on(samples))
     data = loss_named(loss).data(samples, limits)
     seed = (seed_of(random_state), 1)
     report, (tracing, proving) = writer_for(verbose), parts(1.0, 2.0 * certify)

@@ -15,14 +15,19 @@ from quadric.estimators.feature_rules import by_number, rules_of
 from quadric.geometry.box import Box, CoefficientBound, ShapeRules, SlopeRule
 from quadric.geometry.terms import default_names, term_factors, term_index
 from quadric.labels import class_texts
+from quadric.samples.labelled import LabelledSamples
+from quadric.samples.sums import SummedSamples
 from quadric.samples.target import surfaces_of
+from quadric.samples.units import Units
 from quadric.search.rules import SupportLimits
 from quadric.types import FloatArray, IntArray
 
 # Signs by name or number of features, in a mapping or for all of them in turn; such mappings by class; limits by term
 Signs: TypeAlias = Mapping[Any, Any] | Sequence[int] | IntArray
 Limits: TypeAlias = Mapping[Any, Any]
+RULED = "rules on slopes and coefficients (monotonic_cst, coef_bounds)"
 SHAPES = ("monotonic_cst", "coef_bounds")
+COMPLETE = 1e-12  # share of the rows, by rounding, that have none of the levels although all have one
 WORDS = {"increasing": 1, "decreasing": -1}
 
 
@@ -45,26 +50,58 @@ class ShapeDemands:
     groups: tuple[IntArray, ...]
     names: tuple[str, ...]
 
-    def on(self, X: FloatArray, ends: tuple[FloatArray, FloatArray] | None = None) -> dict[int, ShapeRules]:
-        """The rules with what rows say of the values that features can take.
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The same as parameters of an estimator, with numbers of features and terms, and positions of classes as labels."""
+        signs = {surface: dict(own) for surface, own in self.slopes.items()}
+        limits = {surface: {term: (low, high) for term, low, high in own} for surface, own in self.bounds.items()}
+        return {"monotonic_cst": signs or None, "coef_bounds": limits or None}
+
+    def on(self, data: LabelledSamples | SummedSamples) -> dict[int, ShapeRules]:
+        """The rules with what training data, in the units of a fit, say of the values that features can take."""
+        return self.on_sums(data, data.units) if isinstance(data, SummedSamples) else self.on_rows(data.X)
+
+    def on_rows(self, X: FloatArray, units: Units | None = None) -> dict[int, ShapeRules]:
+        """The same with what rows say.
 
         Parameters
         ----------
         X : array of shape (m, n)
             In the units of a fit.
-        ends : pair of arrays of shape (n,), optional
-            Limits of the features in the same units, if these are known; infinite where they are not.
+        units : Units, optional
+            Those, where the limits of the features are known without these rows.
         """
-        box = Box.of_rows(X, self.groups, ends)
+        ends = None if units is None else _ends(units)
+        return self._in(Box.of_rows(X, self.groups, ends), np.asarray(X.mean(axis=0)).ravel())
+
+    def on_sums(self, sums: SummedSamples, units: Units) -> dict[int, ShapeRules]:
+        """The same with what sums over rows say, in the units of a fit."""
+        n, lifted = sums.n_features, sums.moments.loss
+        low, high = _ends(units)
+        if any(self.slopes.values()) and not (np.isfinite(low) & np.isfinite(high)).all():
+            raise ValueError(
+                "monotonic_cst needs the limits of every feature where sums stand for rows: set clip, or give clip_low and "
+                "clip_high to quadric.moments"
+            )
+        mean = lifted.mean[-n:]
+        return self._in(Box.of_sums((low, high), lifted.weight, mean, lifted.scatter[-n:, -n:], self.groups), mean)
+
+    def _in(self, box: Box, mean: FloatArray) -> dict[int, ShapeRules]:
         for rule in (rule for own in self.slopes.values() for rule in own):
             for levels in box.levels:
-                if rule.feature in levels and (X[:, levels] == box.high[levels]).any(axis=1).all():
+                shares = (mean[levels] - box.low[levels]) / (box.high[levels] - box.low[levels])
+                if rule.feature in levels and shares.sum() >= 1.0 - COMPLETE:
                     raise ValueError(
                         f"monotonic_cst: {quoted(self.names[rule.feature])} is one of the levels in feature_groups of which "
                         "every row has one: drop one of these, for the others to be compared with"
                     )
         surfaces = {*self.slopes, *self.bounds}
         return {number: ShapeRules(self.slopes.get(number, ()), self.bounds.get(number, ()), box) for number in surfaces}
+
+
+def _ends(units: Units) -> tuple[FloatArray, FloatArray]:
+    low, high = units(np.array([units.low, units.high]))
+    return low, high
 
 
 def shape_demands(
@@ -202,8 +239,11 @@ def _check(
                 f"monotonic_cst and coef_bounds contradict each other on {name}: the score never {how} with it, but its linear "
                 f"term may not be {'positive' if rule.sign > 0 else 'negative'}; exclude it instead"
             )
+    n_products = len(kept) - n
     for bound in bounds:
         name = quoted(vocabulary.listed(np.array([bound.term])))
+        if bound.term < n_products and not kept[:n_products].any():  # linear terms only: nothing is left to limit
+            continue
         if not kept[bound.term]:
             raise ValueError(f"coef_bounds has limits for {name}, but the rules on terms leave it out")
         if bound.term in included and bound.term in zero:

@@ -16,6 +16,7 @@ from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators import ScaleWarning
 from quadric.estimators.base import RandomState, SparseSurfaceClassifier, drawn_seed
 from quadric.estimators.validation import N_JOBS, check_values, integer_from
+from quadric.estimators.views import Ranges, remember_ranges
 from quadric.fitted import Model, as_judged
 from quadric.labels import positions_in, refuse_masked
 from quadric.progress import counted
@@ -91,6 +92,7 @@ def stability(
     Returns
     -------
     TermStability
+        Notebooks then show the ranges in their view of the model.
     """
     check_values({"n_boot": n_boot, "n_jobs": n_jobs}, {"n_boot": integer_from(1, MOST_BOOTSTRAPS), "n_jobs": N_JOBS})
     view, X, y = as_judged(model, X, y)
@@ -106,7 +108,9 @@ def stability(
     fits = workers(processes_of(n_jobs, n_boot), return_as="generator")(
         delayed(_coefficients)(estimator, Z, y, weight, (seed, replicate)) for replicate in range(n_boot)
     )
-    return _summary(np.array(list(counted(fits, n_boot, "bootstrap fits"))), view.term_names)
+    found = _summary(np.array(list(counted(fits, n_boot, "bootstrap fits"))), view.term_names)
+    remember_ranges(view.classifier, Ranges(n_boot, found.inclusion, found.deciles[:, 0], found.deciles[:, -1]))
+    return found
 
 
 def _coefficients(estimator: Any, Z: Any, y: np.ndarray, weight: FloatArray, seed: tuple[int, int]) -> FloatArray:

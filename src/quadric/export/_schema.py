@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -137,6 +138,13 @@ class SavedModel:
     metadata: dict[str, Any] = field(default_factory=dict)
     data: DataOrigin | None = None
     samples: Rows | None = None
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the fit, as anybody may have written them; empty where the file has none."""
+        history = self.metadata.get("training")
+        found = history.get("options") if isinstance(history, dict) else None
+        return found if isinstance(found, dict) else {}
 
     @staticmethod
     def of(model: Any, **changes: Any) -> SavedModel:

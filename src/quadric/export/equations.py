@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 
 from quadric.export._schema import quadric_version
 from quadric.export.scoring import ScoringModel, scoring_model
-from quadric.fitted import Model
+from quadric.fitted import FittedModel, Model
 from quadric.geometry.writing import (
     ANYTHING,
     LEVEL,
@@ -20,6 +20,8 @@ from quadric.geometry.writing import (
     digits_of,
     equation_lines,
     form_note,
+    shared_lines,
+    shared_terms,
     shown,
 )
 from quadric.labels import number_text
@@ -60,11 +62,29 @@ def equation(model: Model, *, form: str = "centred", precision: int | None = Non
     Returns
     -------
     str
-        One line per surface, one per date that says where its days begin, and what the columns are capped at.
+        One line per surface, one per date that says where its days begin, and what the columns are capped at. Where classes
+        share their terms: one line per term with the coefficients of all classes.
     """
     scoring, digits = _in_form(model, form, precision)
-    lines = equation_lines(scoring.surfaces, _symbols(scoring), scoring.classes, digits)
+    written = shared_lines if scoring.shares_terms else equation_lines
+    lines = written(scoring.surfaces, symbols_of(scoring), scoring.classes, digits)
     return "\n".join([*lines, *_legend(model, scoring, form, digits)])
+
+
+def surface_equations(model: Model, *, form: str = "centred", precision: int | None = None) -> list[str]:
+    """The score of each class as a line of its own.
+
+    Parameters
+    ----------
+    model, form, precision :
+        As in :func:`equation`.
+
+    Returns
+    -------
+    list of str
+    """
+    scoring, digits = _in_form(model, form, precision)
+    return equation_lines(scoring.surfaces, symbols_of(scoring), scoring.classes, digits)
 
 
 def to_latex(model: Model, *, form: str = "centred", precision: int | None = None) -> str:
@@ -81,18 +101,36 @@ def to_latex(model: Model, *, form: str = "centred", precision: int | None = Non
     """
     scoring, digits = _in_form(model, form, precision)
     style = _Latex(digits)
-    symbols = _symbols(scoring, style.feature)
-    rows = []
-    heads = ["f"] if scoring.is_binary else [f"f_{{\\text{{{escaped_latex(name)}}}}}" for name in scoring.classes]
-    for head, surface in zip(heads, scoring.surfaces, strict=True):
-        first, *rest = style.summands(surface, symbols)
-        rows += [f"{head} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
+    symbols = symbols_of(scoring, style.feature)
+    rows = (_latex_table if scoring.shares_terms else _latex_equations)(scoring, style, symbols)
     notes = [*heading(scoring), *_legend(model, scoring, form, digits), "Needs the package amsmath.", *sample_lines(scoring)]
-    body = " \\\\\n".join(rows)
     capped = [style.capped(symbol) for symbol in symbols if symbol.limits]
     caps = [f"Capped: {'; '.join(capped)}.\n"] * bool(capped)
-    lines = [*(f"% {note}" for note in notes), "\\begin{align*}", body, "\\end{align*}", *caps, _sample_table(scoring), ""]
+    lines = [*(f"% {note}" for note in notes), *rows, *caps, _sample_table(scoring), ""]
     return "\n".join(lines)
+
+
+def _latex_equations(scoring: ScoringModel, style: _Latex, symbols: Sequence[Symbol]) -> list[str]:
+    """One equation for each surface, a line for each of its terms."""
+    rows = []
+    for head, surface in zip(_latex_heads(scoring), scoring.surfaces, strict=True):
+        first, *rest = style.summands(surface, symbols)
+        rows += [f"{head} &= {first}", *(f"  &\\quad {summand}" for summand in rest)]
+    return ["\\begin{align*}", " \\\\\n".join(rows), "\\end{align*}"]
+
+
+def _latex_table(scoring: ScoringModel, style: _Latex, symbols: Sequence[Symbol]) -> list[str]:
+    """One line for each term, with the coefficients of all surfaces before it."""
+    heads = _latex_heads(scoring)
+    rows = [" & ".join([*heads, ""])]
+    for term in shared_terms(scoring.surfaces):
+        cells = [style.number(value) for value in term.coefficients]
+        rows.append(" & ".join([*cells, style.factors([symbols[v] for v in term.factors])]))
+    return [f"\\[\\begin{{array}}{{{'r' * len(heads)}l}}", " \\\\\n".join(rows), "\\end{array}\\]"]
+
+
+def _latex_heads(scoring: ScoringModel) -> list[str]:
+    return ["f"] if scoring.is_binary else [f"f_{{\\text{{{escaped_latex(name)}}}}}" for name in scoring.classes]
 
 
 def _in_form(model: Model, form: str, precision: int | None) -> tuple[ScoringModel, int]:
@@ -104,8 +142,8 @@ def _legend(model: Model, scoring: ScoringModel, form: str, digits: int) -> list
     columns = [(shown(column.name), column) for column in scoring.inputs]
     dates = [f"{name}: days since {column.origin}" for name, column in columns if column.origin is not None]
     forms = [f"{name}: texts such as {column.form}" for name, column in columns if column.form and column.type == "number"]
-    notes = form_note(form, scoring_model(model).surfaces, scoring.surfaces)
-    return [*dates, *forms, *cap_lines(_symbols(scoring), digits), *notes]
+    notes = form_note(form, scoring_model(model).surfaces, scoring.surfaces, is_shared=scoring.shares_terms)
+    return [*dates, *forms, *cap_lines(symbols_of(scoring), digits), *notes]
 
 
 def _plain_feature(feature: CodedFeature, column: str) -> str:
@@ -114,10 +152,17 @@ def _plain_feature(feature: CodedFeature, column: str) -> str:
     return FORMS[feature.kind] % shown(column)
 
 
-def _symbols(scoring: ScoringModel, written: Callable[[CodedFeature, str], str] = _plain_feature) -> list[Symbol]:
+def symbols_of(model: ScoringModel | FittedModel, written: Callable[[CodedFeature, str], str] = _plain_feature) -> list[Symbol]:
+    """The features as equations write them, with their units.
+
+    Parameters
+    ----------
+    model : ScoringModel or FittedModel
+    written : function of a feature and the name of its column
+    """
     return [
-        Symbol.of(written(v.feature, scoring.inputs[v.feature.input].name), v.center, v.scale, v.low, v.high)
-        for v in scoring.variables
+        Symbol.of(written(v.feature, model.inputs[v.feature.input].name), v.center, v.scale, v.low, v.high)
+        for v in model.variables
     ]
 
 

@@ -16,6 +16,8 @@ from quadric.export.scoring import Sample, ScoringModel, missing_values, scoring
 from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Model
+from quadric.fitted.points import ScoreScale
+from quadric.geometry.writing import shared_terms
 from quadric.tables import InputColumn
 from quadric.tables.dates import NUMBER_FORM
 from quadric.tables.numbers import number_marks
@@ -33,7 +35,9 @@ DATE_HEADS = ("{} as text", "{} in days")
 ANCHOR = date(2000, 1, 1)
 
 
-def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 100) -> None:
+def to_excel(
+    model: Model, path: str | os.PathLike[str], *, spare_rows: int = 100, points: ScoreScale | str | None = None
+) -> None:
     """Write a workbook that scores rows by formulas.
 
     The sheet "Score" takes one row per case: inputs on the left, then score, label and, where the model is calibrated,
@@ -49,8 +53,11 @@ def to_excel(model: Model, path: str | os.PathLike[str], *, spare_rows: int = 10
     path : path
     spare_rows : int
         Rows with formulas below the samples, for cases of one's own.
+    points : ScoreScale or str, optional
+        Scale of a scorecard, such as "600:20:50"; by default the one that the model file keeps. The sheet "Calculator" then
+        takes one case, and shows the points of each term.
     """
-    scoring = scoring_model(model)
+    scoring = scoring_model(model, points=points)
     _check_limits(scoring)
     xlsxwriter = require("xlsxwriter", "excel")
     content = BytesIO()
@@ -84,15 +91,18 @@ class _Book:
     def __init__(self, scoring: ScoringModel, workbook: Any, utility: Any) -> None:
         self.scoring, self.utility = scoring, utility
         self.bold = workbook.add_format({"bold": True})
-        names = ("Score", "Variables", "Terms", "Model", "Levels", "Curves", "About")
+        calculator = ("Calculator",) if scoring.points is not None else ()
+        names = ("Score", *calculator, "Variables", "Terms", "Model", "Levels", "Curves", "About")
+        self.open_to_change = workbook.add_format({"bg_color": "#FFF3C4", "border": 1})
         self.sheets = {name: workbook.add_worksheet(name) for name in names}
-        self.heads: dict[str, list[str]] = {name: [] for name in names[:3]}
+        self.heads: dict[str, list[str]] = {name: [] for name in ("Score", "Variables", "Terms")}
         self.names = [variable.feature.name for variable in scoring.variables]
         outputs, dated = scoring.outputs(), [i for i, column in enumerate(scoring.inputs) if column.origin is not None]
         self.inputs = self._headed("Score", ["row", *(column.name for column in scoring.inputs)])
         self.scores = self._headed("Score", outputs.scores)
         (self.label,) = self._headed("Score", [outputs.label])  # beside what most people look at
         self.chances = self._headed("Score", outputs.probabilities)
+        self.points = self._headed("Score", outputs.points)
         self.expected = self._headed("Score", [*(f"expected {name}" for name in outputs.scores), "check"])
         self.variables = self._headed("Variables", self.names)
         heads = {i: [text.format(scoring.inputs[i].name) for text in DATE_HEADS] for i in dated}
@@ -116,7 +126,8 @@ class _Book:
             self.sheets[name].freeze_panes(1, 0)
         formulas, agrees = self._formulas(coefficients), self._agrees()
         empty = f"COUNTA(Score!{_across(self.inputs)})=0"  # then all cells of the row show nothing
-        for row, sample in enumerate([*self.scoring.samples, *[None] * spare_rows], start=1):
+        n_samples, has_calculator = len(self.scoring.samples), self.scoring.points is not None
+        for row, sample in enumerate([*self.scoring.samples, *[None] * (has_calculator + spare_rows)], start=1):
             cached = {} if sample is None else self._cached(sample)
             for sheet, cell, formula in formulas:
                 text, value = f'=IF({empty},"",{formula})', cached.get(cell, "") if sheet == "Score" else ""
@@ -126,12 +137,43 @@ class _Book:
                 *expected, check = (cell.format(row=row + 1) for cell in self.expected)
                 self.sheets["Score"].write_row(expected[0], sample.scores)
                 self.sheets["Score"].write_formula(check, f'=IF({agrees},"ok","DIFFERS")'.format(row=row + 1), None, "")
+        if has_calculator:
+            self._calculator(n_samples + 2)
+
+    def _calculator(self, row: int) -> None:
+        """One case on a sheet of its own, which a row of the sheet "Score" computes."""
+        sheet, line, sample = self.sheets["Calculator"], self.scoring.points, self.scoring.samples[0]
+        assert line is not None
+        sheet.set_column(0, 0, 44)
+        sheet.set_column(1, 1, 18)
+        sheet.write_column(0, 0, [f"Points: {line.words}", "Change the yellow cells; an empty one is a missing value."])
+        sheet.write_row(3, 0, ["input", "value"], self.bold)
+        self.sheets["Score"].write_string(f"A{row}", "calculator")
+        for place, (column, value) in enumerate(zip(self.scoring.inputs, sample.values, strict=True), start=4):
+            sheet.write_string(place, 0, column.name)
+            sheet.write(place, 1, value, self.open_to_change)
+            cell = f"Calculator!{self._fixed(place, 1)}"
+            self.sheets["Score"].write_formula(self.inputs[place - 3].format(row=row), f'=IF({cell}="","",{cell})', None, value)
+        start, surface = len(self.scoring.inputs) + 5, self.scoring.surfaces[0]
+        sheet.write_row(start, 0, ["term", "points"], self.bold)
+        sheet.write_row(start + 1, 0, ["constant", line.constant + line.slope * surface.c])
+        for place, (name, cell) in enumerate(zip(self.heads["Terms"], self.terms[0], strict=False), start=start + 2):
+            sheet.write_string(place, 0, name)
+            sheet.write_formula(place, 1, f"={line.slope!r}*Terms!{cell}".format(row=row), None, "")
+        outputs, cached = self.scoring.outputs(), self._cached(sample)
+        results = zip(outputs.names[1:], [*self.chances, *self.points, self.label], strict=True)  # all but the score
+        for place, (name, cell) in enumerate(results, start=start + 3 + len(self.terms[0])):
+            sheet.write_string(place, 0, name, self.bold)
+            sheet.write_formula(place, 1, f"=Score!{cell}".format(row=row), self.bold, cached[cell])
+        sheet.activate()
 
     def _cached(self, sample: Sample) -> dict[str, Any]:
         """What a program that does not compute formulas shows on the sheet "Score"."""
         chances = sample.probabilities or ()
         values = [*sample.scores, sample.label, *(chances[1:] if self.scoring.is_binary else chances)]
-        return dict(zip([*self.scores, self.label, *self.chances], values, strict=True))
+        line = self.scoring.points
+        values += [] if line is None else [line.constant + line.slope * sample.scores[0]]
+        return dict(zip([*self.scores, self.label, *self.chances, *self.points], values, strict=True))
 
     def _formulas(self, coefficients: list[list[str]]) -> list[tuple[str, str, str]]:
         """Sheets, cells and formulas of all that is computed of a row."""
@@ -143,7 +185,9 @@ class _Book:
         found += [("Terms", cell, self._curve(s)) for s, cell in enumerate(self.curves)]
         found += [("Score", cell, self._score(s, coefficients[s][0])) for s, cell in enumerate(self.scores)]
         shares = zip(self.chances, self._chances(), strict=True)
-        return [*found, ("Score", self.label, self._label()), *(("Score", *share) for share in shares)]
+        line = self.scoring.points
+        points = [] if line is None else [("Score", self.points[0], f"{line.constant!r}+{line.slope!r}*{self.scores[0]}")]
+        return [*found, ("Score", self.label, self._label()), *(("Score", *share) for share in shares), *points]
 
     def _variable(self, position: int) -> str:
         center, scale, *ends = (f"Model!{self._fixed(position + 1, place)}" for place in range(4, 8))
@@ -269,7 +313,9 @@ class _Book:
             ends = [variable.limits.get(sign) for sign in "<>"]
             sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale, *ends])
         sheet.write_column(1, CLASSES, self.scoring.classes)
-        start = len(self.names) + 2
+        start = max(len(self.names), len(self.scoring.classes)) + 2
+        if self.scoring.shares_terms:
+            return self._shared_table(start)
         sheet.write_row(start, 0, ["score", "term", None, None, "coefficient"], self.bold)
         cells = []
         for name, surface in zip(self.scoring.outputs().scores, self.scoring.surfaces, strict=True):
@@ -279,6 +325,18 @@ class _Book:
             cells.append([f"Model!{self._fixed(row, 4)}" for row, _ in rows])
             start += len(rows)
         return cells
+
+    def _shared_table(self, start: int) -> list[list[str]]:
+        """One row for each term and one column for each class; the cells as ``_model`` gives them."""
+        sheet, surfaces = self.sheets["Model"], self.scoring.surfaces
+        sheet.write_row(start, 0, ["term", None, None, None, *self.scoring.outputs().scores], self.bold)
+        names = {p.factors: name for f in surfaces for p, (name, _) in zip(f.products, f.terms(self.names), strict=True)}
+        rows = {}
+        for row, term in enumerate(shared_terms(surfaces), start=start + 1):
+            sheet.write_row(row, 0, [names.get(term.factors, "1"), None, None, None, *term.coefficients])
+            rows[term.factors] = row
+        listed = ([(), *(product.factors for product in surface.products)] for surface in surfaces)
+        return [[f"Model!{self._fixed(rows[own], 4 + s)}" for own in factors] for s, factors in enumerate(listed)]
 
     def _levels(self) -> None:
         sheet = self.sheets["Levels"]

@@ -17,11 +17,13 @@ from quadric.errors import quoted
 from quadric.estimators.calibration import Calibration
 from quadric.export._schema import SavedModel
 from quadric.fitted import FittedModel, Model, ScoreColumns, Variable, fitted_model
+from quadric.fitted.points import PointsLine, ScoreScale
 from quadric.geometry.surface import QuadraticSurface
 from quadric.tables import InputColumn, Table
 from quadric.tables.dates import date_text, dates_after
 from quadric.tables.inputs import missing_numbers
 from quadric.tables.table import Rows, is_missing, text_column
+from quadric.tables.targets import class_position
 
 # Rows lie this many scales from the center, a different one from input to input.
 OFFSETS = (0.0, 1.0, -1.0, 0.5, -0.5)
@@ -69,8 +71,12 @@ class ScoringModel:
     samples : tuple of Sample
     target : str or None
         Name of the target column.
+    points : PointsLine or None
+        From scores to points, where there is a scale.
     rules : tuple of str
         Rules on slopes, with their proofs.
+    shares_terms : bool
+        Whether several surfaces have one list of terms.
     """
 
     inputs: tuple[InputColumn, ...]
@@ -81,7 +87,9 @@ class ScoringModel:
     threshold: float
     samples: tuple[Sample, ...]
     target: str | None = None
+    points: PointsLine | None = None
     rules: tuple[str, ...] = ()
+    shares_terms: bool = False
 
     @property
     def is_binary(self) -> bool:
@@ -100,7 +108,7 @@ class ScoringModel:
         -------
         ScoreColumns
         """
-        return ScoreColumns.of(self.classes, bool(self.calibrators), prefix)
+        return ScoreColumns.of(self.classes, bool(self.calibrators), prefix, self.points is not None)
 
     def row(self, sample: Sample) -> dict[str, float | str | None]:
         """The values of a sample by the names of the inputs.
@@ -117,7 +125,12 @@ class ScoringModel:
 
 
 def scoring_model(
-    model: Model, *, class_names: Sequence[str] | None = None, target: str | None = None, samples: Rows | None = None
+    model: Model,
+    *,
+    class_names: Sequence[str] | None = None,
+    target: str | None = None,
+    samples: Rows | None = None,
+    points: ScoreScale | str | None = None,
 ) -> ScoringModel:
     """The formulas of a fitted model.
 
@@ -132,6 +145,8 @@ def scoring_model(
         Name of the target column.
     samples : Table, frame, mapping of columns or array, optional
         Raw rows that the export is to carry with their expected scores; by default a few made-up ones.
+    points : ScoreScale or str, optional
+        Scale of a scorecard, such as "600:20:50"; by default the one that the model file keeps.
 
     Returns
     -------
@@ -156,8 +171,30 @@ def scoring_model(
         threshold=view.threshold,
         samples=tuple(replace(sample, values=tuple(sample.values[i] for i in kept)) for sample in scored),
         target=saved.target,
+        points=points_line(saved, view, points),
         rules=tuple(view.proof_lines(names)),
+        shares_terms=view.shares_terms,
     )
+
+
+def points_line(saved: SavedModel, view: FittedModel, points: ScoreScale | str | None = None) -> PointsLine | None:
+    """From scores to points: by a scale, or else by the one that a model file keeps, if there is one."""
+    names = checked_class_names(view, saved.class_names)
+    if points is None:
+        recorded = saved.options.get("points")
+        try:
+            points = ScoreScale.read(recorded) if isinstance(recorded, str) else None
+        except ValueError:  # anybody can write a file
+            points = None
+    scale = ScoreScale.read(points) if isinstance(points, str) else points
+    return None if scale is None else PointsLine.of(view.calibrators, names, scale, favourable_class(saved, names))
+
+
+def favourable_class(saved: SavedModel, names: Sequence[str]) -> str | None:
+    """The class that people want, as a model file keeps it; None: nobody said so."""
+    recorded = saved.options.get("favourable")
+    position = class_position(recorded, names) if isinstance(recorded, str) else None
+    return None if position is None else names[position]
 
 
 def checked_class_names(view: FittedModel, class_names: Sequence[str] | None) -> tuple[str, ...]:

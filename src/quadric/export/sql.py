@@ -16,7 +16,9 @@ from quadric.estimators.calibration import Calibration, SigmoidCalibration
 from quadric.export.equations import equation, heading, sample_lines
 from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
-from quadric.geometry.surface import QuadraticSurface
+from quadric.fitted.points import ScoreScale
+from quadric.geometry.surface import Product, QuadraticSurface
+from quadric.geometry.writing import ANYTHING, shown
 from quadric.tables import InputColumn
 from quadric.tables.numbers import number_marks
 from quadric.tables.table import BLANKS
@@ -82,8 +84,17 @@ TO_ISO = {
 """By forms of dates: steps that turn a text into ours, with two digits for day and month; DAYS refuses what is no date then."""
 
 
-def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "quadric_") -> str:
+def to_sql(
+    model: Model,
+    *,
+    table: str | Sequence[str] = "data",
+    prefix: str = "quadric_",
+    points: ScoreScale | str | None = None,
+) -> str:
     """A SELECT of all columns of a table followed by score, probability (where the model is calibrated) and label.
+
+    Where there is a scale of points, what each term adds in points stands before the score, as points_1, points_2 and so on
+    (a comment names the terms), and the points of the row before the label.
 
     With more than two classes there is one score (and probability) per class: score_CLASS, probability_CLASS. A row with an
     unknown category, with a text that is no date, with a missing value that the model does not fill in, or with values so
@@ -100,17 +111,20 @@ def to_sql(model: Model, *, table: str | Sequence[str] = "data", prefix: str = "
         Name of the table; with its schema, ("schema", "table").
     prefix : str
         Put before the names of the new columns.
+    points : ScoreScale or str, optional
+        Scale of a scorecard, such as "600:20:50"; by default the one that the model file keeps.
 
     Returns
     -------
     str
     """
-    scoring = scoring_model(model)
+    scoring = scoring_model(model, points=points)
     check_names([column.name for column in scoring.inputs])
     writer = Writer(scoring, prefix)
     notes = [
         *heading(scoring),
         *equation(scoring).splitlines(),
+        *writer.points_notes(),
         "Runs on SQLite, DuckDB and PostgreSQL.",
         *sample_lines(scoring),
     ]
@@ -171,7 +185,7 @@ class Writer:
         expressions = [
             [self._score(surface) for surface in self.model.surfaces],
             self._chances(scores) if chances else [],
-            [self._label(chances or scores)],
+            [*self._points(scores), self._label(chances or scores)],
         ]
         return [
             [f"{expression} AS {name}" for expression, name in zip(*step, strict=True)]
@@ -181,16 +195,41 @@ class Writer:
     def statement(self, table: str) -> str:
         scored, calibrated = self.identifier(self.prefix + "scored"), self.identifier(self.prefix + "calibrated")
         scores, chances, label = self.steps()
-        parts, source = [f"{scored} AS (\n{_select('d', scores, table)}\n{self._guard()}\n)"], scored
+        terms = [f"{self._product(term, by)} AS {name}" for term, by, name in self._terms()]
+        parts, source = [f"{scored} AS (\n{_select('d', [*terms, *scores], table)}\n{self._guard()}\n)"], scored
         if chances:
             parts.append(f"{calibrated} AS (\n{_select('s', chances, scored)}\n)")
             source = calibrated
         return "WITH " + ",\n".join(parts) + "\n" + _select("s", label, source) + ";"
 
+    def points_notes(self) -> list[str]:
+        """What the columns of points mean."""
+        line = self.model.points
+        if line is None:
+            return []
+        names = [variable.feature.name for variable in self.model.variables]
+        start = line.constant + line.slope * self.model.surfaces[0].c
+        written = [name for name, _ in self.model.surfaces[0].terms(names)]
+        columns = [f"{self.prefix}points_{number}: {term}" for number, term in enumerate(written, start=1)]
+        heads = [f"Points: {line.words}", f"{self.prefix}points = {start!r} + the points of the terms:"]
+        return [shown(text, plain=ANYTHING) for text in (*heads, *columns)]
+
+    def _terms(self) -> list[tuple[Product, float, str]]:
+        """Terms whose points are columns of their own, with what a unit of f is in points, and the names."""
+        if self.model.points is None:
+            return []
+        names = [f"{self.prefix}points_{number}" for number in range(1, len(self.model.surfaces[0].products) + 1)]
+        check_names([*names, *self.model.outputs(self.prefix).names], LONGEST_NAME)
+        products = self.model.surfaces[0].products
+        return [(term, self.model.points.slope, self.identifier(name)) for term, name in zip(products, names, strict=True)]
+
+    def _product(self, term: Product, by: float = 1.0) -> str:
+        return " * ".join([self.number(by * term.coefficient), *(self._variable(v) for v in term.factors)])
+
     def _new_names(self) -> list[list[str]]:
         outputs = self.model.outputs(self.prefix)
         check_names(outputs.names, LONGEST_NAME)
-        steps = (outputs.scores, outputs.probabilities, (outputs.label,))
+        steps = (outputs.scores, outputs.probabilities, (*outputs.points, outputs.label))
         return [[self.identifier(output) for output in step] for step in steps]
 
     def _guard(self) -> str:
@@ -198,14 +237,20 @@ class Writer:
 
         A name that two joined tables share is an error in every dialect; otherwise it is this table's, and NULL.
         """
-        new = list(chain.from_iterable(self._new_names()))
+        new = [*chain.from_iterable(self._new_names()), *(name for *_, name in self._terms())]
         taken = ", ".join(
             [f"{self.literal(BLANKS)} AS {self.identifier(self.prefix + 'blanks')}", *(f"NULL AS {column}" for column in new)]
         )
         return f"CROSS JOIN (SELECT {taken}) AS t\nWHERE " + " AND ".join(f"{column} IS NULL" for column in new)
 
+    def _points(self, scores: Sequence[str]) -> list[str]:
+        if self.model.points is None:
+            return []
+        total = f"{self.number(self.model.points.constant)} + {self.number(self.model.points.slope)} * {scores[0]}"
+        return [f"CASE WHEN {_finite(scores)} THEN {total} END"]
+
     def _score(self, surface: QuadraticSurface) -> str:
-        terms = [" * ".join([self.number(t.coefficient), *(self._variable(v) for v in t.factors)]) for t in surface.products]
+        terms = [self._product(term) for term in surface.products]
         # a row that is refused has no score at all, not only none of the classes that use the column
         foreign = set(range(len(self.model.variables))).difference(*(t.factors for t in surface.products))
         checks = [f"0e0 * {self._variable(v)}" for v in sorted(foreign)]

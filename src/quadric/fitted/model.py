@@ -24,7 +24,7 @@ from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.estimators.feature_rules import by_number, rules_of
-from quadric.estimators.shape_rules import shape_demands
+from quadric.estimators.shape_rules import ShapeDemands, shape_demands
 from quadric.estimators.validation import SHARED
 from quadric.extras import require
 from quadric.fitted.columns import Columns
@@ -69,14 +69,17 @@ class ScoreColumns:
     probabilities : tuple of str
         The same with "probability", that of the second of two classes; none where the model is not calibrated.
     label : str
+    points : tuple of str
+        "points" where the model has a scale of points.
     """
 
     scores: tuple[str, ...]
     probabilities: tuple[str, ...]
     label: str
+    points: tuple[str, ...] = ()
 
     @staticmethod
-    def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "") -> ScoreColumns:
+    def of(class_names: Sequence[str], has_probabilities: bool, prefix: str = "", has_points: bool = False) -> ScoreColumns:
         """For a model with these classes.
 
         Parameters
@@ -85,6 +88,7 @@ class ScoreColumns:
         has_probabilities : bool
         prefix : str
             What all names begin with.
+        has_points : bool
 
         Returns
         -------
@@ -92,12 +96,13 @@ class ScoreColumns:
         """
         ends = [""] if len(class_names) == 2 else [f"_{name}" for name in class_names]
         scores, chances = (tuple(f"{prefix}{kind}{end}" for end in ends) for kind in ("score", "probability"))
-        return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label")
+        points = (f"{prefix}points",) if has_points else ()
+        return ScoreColumns(scores, chances if has_probabilities else (), f"{prefix}label", points)
 
     @property
     def names(self) -> tuple[str, ...]:
         """All of them, in order."""
-        return (*self.scores, *self.probabilities, self.label)
+        return (*self.scores, *self.probabilities, *self.points, self.label)
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,27 +332,13 @@ class FittedModel(Columns):
     @cached_property
     def shapes(self) -> dict[int, ShapeRules]:
         """Rules on slopes and coefficients that the model was fitted under, by the position of their surface."""
-        names, box = getattr(self.classifier, "feature_names_in_", None), getattr(self.classifier, "box_", None)
-        if box is None:
-            return {}
-        limits = self.limits(int(self.question("k")))
-        demands = shape_demands(self.classifier, names, self.n_features, self.classes, limits)
-        if demands is None:
+        box = getattr(self.classifier, "box_", None)
+        demands = None if box is None else self.demands(int(self.question("k")))
+        if box is None or demands is None:
             return {}
         numbers = surfaces_of(len(self.classes))
         own = {numbers.index(number): (demands.slopes.get(number, ()), demands.bounds.get(number, ())) for number in numbers}
         return {place: ShapeRules(*rules, box) for place, rules in own.items() if any(rules)}
-
-    @property
-    def shape_parameters(self) -> dict[str, Any]:
-        """The same rules as parameters of an estimator, by numbers of features and terms, and positions of classes."""
-        slopes = {i: {rule.feature: rule.sign for rule in shape.slopes} for i, shape in self.shapes.items() if shape.slopes}
-        bounds = {
-            i: {each.term: (each.low, each.high) for each in shape.bounds} for i, shape in self.shapes.items() if shape.bounds
-        }
-        is_single = len(self.surfaces) == 1
-        found: dict[str, dict[int, Any]] = {"monotonic_cst": slopes, "coef_bounds": bounds}
-        return {name: own[0] if is_single else own for name, own in found.items() if own}
 
     def slope_proofs(self, names: Sequence[str] | None = None) -> list[tuple[SlopeProof, ...]]:
         """What is true of each surface for each rule on a slope, in reported units.
@@ -422,6 +413,20 @@ class FittedModel(Columns):
         own: dict[str, Any] = {"lean": lean, "rules": rules_of(self.classifier)}
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, **own)
 
+    def demands(self, k: int) -> ShapeDemands | None:
+        """Rules on slopes and coefficients that the model was fitted under.
+
+        Parameters
+        ----------
+        k : int
+
+        Returns
+        -------
+        ShapeDemands or None
+        """
+        names = getattr(self.classifier, "feature_names_in_", None)
+        return shape_demands(self.classifier, names, self.n_features, self.classes, self.limits(k))
+
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
 
@@ -435,8 +440,10 @@ class FittedModel(Columns):
         names = [str(name) for name in getattr(self.classifier, "feature_names_in_", default_names(self.n_features))]
         # linear terms and rules are parameters of their own
         limits = support_limits(self.question("include"), self.question("exclude"), names, self.n_features, int(own["k"]))
-        own |= by_number(rules_of(self.classifier), names) | self.shape_parameters
+        own |= by_number(rules_of(self.classifier), names)
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
+        if (demands := self.demands(int(own["k"]))) is not None:
+            own |= demands.parameters
         if isinstance(weights := own["class_weight"], Mapping):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})

@@ -23,6 +23,8 @@ ROUNDING = 8.0 * float(np.finfo(float).eps)
 
 # Slopes that differ by less, relative to what they are the sum of, count as equally low; and how many such rows are listed.
 BINDING, MOST_ROWS = 1e-11, 64
+# Share of the largest possible sum that rounding may leave of one that is zero.
+NOTHING = 1e-10
 
 
 class SlopeRule(NamedTuple):
@@ -80,6 +82,35 @@ class Box:
             two_valued = ((low == X) | (high == X)).all(axis=0) & (low < high)
         levels = [_levels(X, members[two_valued[members]], high) for members in groups]
         return Box(low, high, two_valued, tuple(members for members in levels if len(members) > 1))
+
+    @staticmethod
+    def of_sums(
+        ends: tuple[FloatArray, FloatArray],
+        weight: float,
+        mean: FloatArray,
+        scatter: FloatArray,
+        groups: Sequence[IntArray] = (),
+    ) -> Box:
+        """What sums over rows say.
+
+        Parameters
+        ----------
+        ends : pair of arrays of shape (n,)
+            Limits of the features.
+        weight, mean, scatter : float, array of shape (n,), array of shape (n, n)
+            Of the features.
+        groups :
+            As in ``of_rows``.
+        """
+        low, high = ends
+        above, below, width = mean - low, high - mean, high - low
+        # a sum of (x - low)(high - x) is zero if and only if every x is at a limit, and one of (x - low)(x' - low') if and only
+        # if no two features are at their upper limits together
+        two_valued = (weight * above * below - np.diag(scatter) <= NOTHING * weight * width**2) & (width > 0.0)
+        together = weight * np.outer(above, above) + scatter > NOTHING * weight * np.outer(width, width)
+        levels = [members[two_valued[members]] for members in groups]
+        exclusive = [own for own in levels if len(own) > 1 and not np.triu(together[np.ix_(own, own)], 1).any()]
+        return Box(low, high, two_valued, tuple(exclusive))
 
     def held(self, moving: int) -> list[int]:
         """Features that stay at their lower limits while one moves: its flag, and the other levels of its column."""

@@ -100,6 +100,14 @@ class QuadraticSurface:
             return f"QuadraticSurface({len(listed)} terms in {self.n_features} features, c = {self.c:.4g})"
         return f"QuadraticSurface({self.equation()})"
 
+    def _repr_html_(self) -> str:
+        from quadric.geometry.markup import formula
+        from quadric.geometry.writing import Symbol
+        from quadric.notebook import view
+
+        names = [f"{name}'" if self.standardized else name for name in default_names(self.n_features)]
+        return view("QuadraticSurface", [formula([self], [Symbol(name) for name in names])])
+
     def __mul__(self, factor: float) -> QuadraticSurface:
         return replace(self, W=factor * self.W, b=factor * self.b, c=factor * self.c)
 

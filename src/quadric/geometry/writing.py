@@ -9,10 +9,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from quadric.errors import quoted
+from quadric.errors import printable, quoted
 from quadric.geometry.surface import QuadraticSurface
 
 # Significant digits unless asked for: raw units need more of them, because their terms largely cancel each other.
@@ -90,11 +91,14 @@ class PlainText:
     def square(self, text: str) -> str:
         return f"({text})^2" if "/" in text else f"{text}^2"
 
-    def product(self, coefficient: float, symbols: Sequence[Symbol]) -> str:
+    def factors(self, symbols: Sequence[Symbol]) -> str:
         texts = [self.variable(symbol) for symbol in symbols]
         if len(texts) == 2 and texts[0] == texts[1]:
             texts = [self.square(texts[0])]
-        return self.TIMES.join([self.number(coefficient), *texts])
+        return self.TIMES.join(texts)
+
+    def product(self, coefficient: float, symbols: Sequence[Symbol]) -> str:
+        return self.TIMES.join([self.number(coefficient), self.factors(symbols)])
 
     def summands(self, surface: QuadraticSurface, symbols: Sequence[Symbol]) -> list[str]:
         """Terms and constant with their signs: "-" or nothing before the first, "+ " or "- " before the others."""
@@ -102,6 +106,30 @@ class PlainText:
         negative = [value < 0 for value in (*(product.coefficient for product in surface.products), surface.c)]
         signs = ["-" if negative[0] else "", *("- " if below else "+ " for below in negative[1:])]
         return [sign + text for sign, text in zip(signs, [*texts, self.number(abs(surface.c))], strict=True)]
+
+
+@dataclass(frozen=True)
+class SharedTerm:
+    """A term of several surfaces.
+
+    Attributes
+    ----------
+    factors : tuple of int
+        Positions of its variables; none: the constant.
+    coefficients : tuple of float
+        One for each surface.
+    """
+
+    factors: tuple[int, ...]
+    coefficients: tuple[float, ...]
+
+
+def shared_terms(surfaces: Sequence[QuadraticSurface]) -> list[SharedTerm]:
+    """The terms of several surfaces as one list, those with the largest coefficients first and the constant last."""
+    found = [{product.factors: product.coefficient for product in surface.products} for surface in surfaces]
+    listed = (SharedTerm(own, tuple(each.get(own, 0.0) for each in found)) for own in dict.fromkeys(chain(*found)))
+    constant = SharedTerm((), tuple(surface.c for surface in surfaces))
+    return [*sorted(listed, key=lambda term: -max(map(abs, term.coefficients))), constant]
 
 
 def digits_of(form: str, precision: int | None) -> int:
@@ -134,9 +162,31 @@ def equation_lines(
         Names.
     digits : int
     """
-    heads = ["f"] if len(surfaces) == 1 else [f"f[{shown(name, plain=LEVEL)}]" for name in classes]
-    style = PlainText(digits)
+    style, heads = PlainText(digits), _heads(surfaces, classes)
     return [f"{head} = {' '.join(style.summands(f, symbols))}" for head, f in zip(heads, surfaces, strict=True)]
+
+
+def shared_lines(
+    surfaces: Sequence[QuadraticSurface], symbols: Sequence[Symbol], classes: Sequence[str], digits: int
+) -> list[str]:
+    """Several surfaces with one list of terms: a line with their names, then one line per term with the coefficient of each.
+
+    Parameters
+    ----------
+    surfaces, symbols, classes, digits :
+        As in ``equation_lines``.
+    """
+    style, heads = PlainText(digits), _heads(surfaces, classes)
+    rows = [[style.number(value) for value in term.coefficients] for term in shared_terms(surfaces)]
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    texts = (style.factors([symbols[v] for v in term.factors]) for term in shared_terms(surfaces))
+    ends = ["", *(f"{style.TIMES} {text}" if text else "" for text in texts)]
+    cells = ("  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in [heads, *rows])
+    return [f"{row}  {end}".rstrip() for row, end in zip(cells, ends, strict=True)]
+
+
+def _heads(surfaces: Sequence[QuadraticSurface], classes: Sequence[str]) -> list[str]:
+    return ["f"] if len(surfaces) == 1 else [f"f[{shown(name, plain=LEVEL)}]" for name in classes]
 
 
 def cap_lines(symbols: Sequence[Symbol], digits: int) -> list[str]:
@@ -157,7 +207,9 @@ def cap_lines(symbols: Sequence[Symbol], digits: int) -> list[str]:
     return lines
 
 
-def form_note(form: str, surfaces: Sequence[QuadraticSurface], written: Sequence[QuadraticSurface]) -> list[str]:
+def form_note(
+    form: str, surfaces: Sequence[QuadraticSurface], written: Sequence[QuadraticSurface], *, is_shared: bool
+) -> list[str]:
     """A line that says how many terms raw units have, where they are used.
 
     Parameters
@@ -165,16 +217,14 @@ def form_note(form: str, surfaces: Sequence[QuadraticSurface], written: Sequence
     form : {"centred", "expanded"}
     surfaces, written : sequences of QuadraticSurface
         Of the model, and of the equation.
+    is_shared : bool
+        Whether all surfaces have one list of terms.
     """
     if form == "centred":
         return []
-    before, after = (sum(len(surface.products) for surface in each) for each in (surfaces, written))
+    lists = ([len(shared_terms(each)) - 1] if is_shared else [len(f.products) for f in each] for each in (surfaces, written))
+    before, after = map(sum, lists)
     return [f"(expanded to raw units: {after} terms for the model's {before}, which are counted in centred variables)"]
-
-
-def printable(text: str) -> str:
-    """A text from data on one line, with everything unprintable escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
 
 
 def shown(text: str, *, plain: re.Pattern[str] = NAME) -> str:

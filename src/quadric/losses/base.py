@@ -132,8 +132,8 @@ class SparseProblem(ABC):
     def intercept(self, z: FloatArray) -> float:
         """The c that minimises F(z, .)."""
 
-    def slopes(self, z: FloatArray, c: float) -> FloatArray:
-        """Scaled gradient of F in (z, c), where sums over the samples tell it; upper estimates."""
+    def slopes(self, z: FloatArray, c: float, pull: FloatArray | None = None) -> FloatArray:
+        """Scaled gradient of F in (z, c), less what rules pull on z, where sums over the samples tell it; upper estimates."""
         raise NotImplementedError
 
     def screen(self) -> SparseProblem | None:

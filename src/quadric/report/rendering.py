@@ -122,7 +122,20 @@ def _two_classes(summary: ReportSummary) -> dict[str, Any]:
 def _more_classes(summary: ReportSummary) -> dict[str, Any]:
     heats = [figures.heat_map(f"heat-{i}", [one.view], summary.features) for i, one in enumerate(summary.surfaces)]
     pairs = zip(heats, summary.surfaces, strict=True)
-    return {"stops": (), "pieces": [(heat, _stop(summary, 0, one.view, heat, one.sides)) for heat, one in pairs]}
+    pieces = [(heat, _stop(summary, 0, one.view, heat, one.sides)) for heat, one in pairs]
+    return {"stops": (), "pieces": pieces, "shared_terms": _shared_terms(summary)}
+
+
+def _shared_terms(summary: ReportSummary) -> list[tuple[str, list[float]]]:
+    """The list of terms of all classes, with weights, then the constant; empty where classes have terms of their own."""
+    views = [surface.view for surface in summary.surfaces]
+    if views[0].certificate.n_surfaces == 1:
+        return []
+    weights = [{coefficient.term: coefficient.weight for coefficient in view.coefficients} for view in views]
+    terms = {coefficient.term: coefficient for view in views for coefficient in view.coefficients}
+    rows = [(term_symbol(own, summary.features), [each.get(term, 0.0) for each in weights]) for term, own in terms.items()]
+    rows.sort(key=lambda row: -max(map(abs, row[1])))
+    return [*rows, ("Constant", [view.intercept for view in views])]
 
 
 def _stop(

@@ -107,14 +107,15 @@ def simpler(summary: ReportSummary) -> str:
 
 def proved(certificate: Certificate, is_ruled: bool = False) -> str:
     """What the certificate proves, in a sentence."""
-    k = f"{number_of(certificate.k, 'term')}{' that keeps the rules' * is_ruled}"
+    terms = f"{number_of(certificate.k, 'term')}{' that keeps the rules' * is_ruled}"
+    k = f"equation with at most {terms}" if certificate.n_surfaces == 1 else f"list of at most {terms} for all classes"
     if certificate.status == "optimal":
-        return f"Proved: no equation with at most {k} has a lower objective on these data."
+        return f"Proved: no {k} has a lower objective on these data."
     if certificate.gap is None:
         why = "whose columns are nearly dependent or far from zero: standardise them"
         sentence = f"Not proved: there is no safe bound on these data, {why}."
     else:
-        sentence = f"Proved: no equation with at most {k} lowers the objective by more than {gap_text(certificate.gap)}."
+        sentence = f"Proved: no {k} lowers the objective by more than {gap_text(certificate.gap)}."
     return f"{sentence} {_unsettled(certificate)}".rstrip()
 
 

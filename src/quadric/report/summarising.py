@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import StratifiedKFold
 
 from quadric.blas import one_blas_thread
+from quadric.credit import cutoff_table
 from quadric.defaults import MOST_BOOTSTRAPS
 from quadric.estimators.base import RandomState, drawn_seed
 from quadric.estimators.validation import N_JOBS, check_values, integer_from
@@ -37,10 +38,12 @@ from quadric.report.subject import Subject
 from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, surface_summary, views_along
 from quadric.report.values import ReportSummary
 from quadric.tables import Table, TableEncoder
+from quadric.types import IntArray
 from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.prices import RulePrices
 from quadric.workflow.rule_words import listed_rules, listed_shapes
-from quadric.workflow.scoring import RecordedFigures, TableModel
+from quadric.workflow.scorecard import Card, scorecard
+from quadric.workflow.scoring import RecordedFigures, Scores, TableModel
 from quadric.workflow.training import check_folds
 
 # Where the rows that are explained by default lie among the declined ones, by score.
@@ -92,6 +95,8 @@ def summarise_table(
         frozen=(*frozen, *model.frozen),
         actionable=actionable or model.actionable,
         favourable=model.favourable,
+        card=None if model.points_line is None else scorecard(model, model.points_line),
+        costs=model.costs,
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
         random_state=seed,
         **options,
@@ -122,6 +127,8 @@ def summarise(
     findings: Sequence[str] = (),
     prices: RulePrices | None = None,
     samples: Mapping[str, tuple[Table, np.ndarray]] = {},
+    card: Card | None = None,
+    costs: tuple[float, float] | None = None,
 ) -> ReportSummary:
     """Compute everything that a report shows.
 
@@ -173,6 +180,10 @@ def summarise(
         What the rules of the model cost, from :func:`quadric.rule_prices`.
     samples : mapping of names to pairs (X, y)
         Other samples, which stand beside these rows.
+    card : Card, optional
+        Points of a scorecard, for a model of two classes.
+    costs : pair of float, optional
+        Of approving a row that is not ``card.line.good``, and of declining one that is, for the table of cut-offs.
 
     Returns
     -------
@@ -233,6 +244,8 @@ def summarise(
         performance=performance(subject, tested, scores) if subject.is_binary else None,
         slices=pictures,
         cases=explained,
+        card=card,
+        cutoffs=() if card is None else _cutoffs(subject, card, tested, scores, costs),
         n_boot=int(n_boot),
         absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
         **_making(subject, origin, settings, seconds, own[0].objective),
@@ -247,9 +260,11 @@ def summarise(
 
 def _rules(subject: Subject) -> tuple[str, ...]:
     fitted = subject.fitted
-    own = SimpleNamespace(**fitted.shape_parameters)
-    shapes = listed_shapes(own, fitted.names, fitted.term_names, subject.class_names)
-    limits = [words for words, change in shapes.items() if "coef_bounds" in change]
+    limits = []
+    for place, shape in fitted.shapes.items():
+        own = SimpleNamespace(coef_bounds={bound.term: (bound.low, bound.high) for bound in shape.bounds})
+        subject_words = "" if subject.is_binary else f"score of {subject.class_names[place]}: "
+        limits += [f"{subject_words}{words}" for words in listed_shapes(own, terms=fitted.term_names)]
     return (*listed_rules(fitted.classifier), *limits, *fitted.proof_lines(subject.class_names))
 
 
@@ -266,6 +281,14 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{name: _plain(part) for name, part in vars(value).items()})
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _cutoffs(
+    subject: Subject, card: Card, rows: IntArray, scores: Scores, costs: tuple[float, float] | None
+) -> tuple[dict[str, float], ...]:
+    """What follows from cut-offs, by out-of-fold scores."""
+    is_bad = subject.codes[rows] != subject.tabular.code_of(card.line.good)
+    return tuple(cutoff_table(is_bad, card.line.points(scores.decision), card.line.scale.pdo, costs, event=True).rows())
 
 
 def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int, favourable: int) -> dict[str, str]:

@@ -13,7 +13,7 @@ from quadric.certificate import Certificate
 from quadric.estimators.validation import k_grid
 from quadric.examine import certified_surfaces, certify_by_nodes
 from quadric.explain import TermStability, effects
-from quadric.export import equation
+from quadric.export.equations import surface_equations
 from quadric.geometry.lifting import lift
 from quadric.geometry.surface import FLAT, QuadraticSurface
 from quadric.geometry.terms import LINEAR, term_count, term_factors
@@ -43,7 +43,7 @@ NO_NODES: dict[bool, int | None] = {True: None, False: None}  # no bounds
 def view_of(subject: Subject, surface: QuadraticSurface, k: int, certificate: Certificate, code: int = 0) -> View:
     """A surface as the slider shows it; ``code`` is its position among several."""
     model = subject.fitted.with_surfaces([surface]) if subject.is_binary else subject.fitted.model
-    centred, expanded = (equation(model, form=form).split("\n")[code] for form in ("centred", "expanded"))
+    centred, expanded = (surface_equations(model, form=form)[code] for form in ("centred", "expanded"))
     return View(k, coefficients(surface), surface.c, centred, expanded, certificate)
 
 
@@ -92,8 +92,6 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     subject : Subject
     ks : increasing sequence of int or None
     """
-    if subject.fitted.shapes:  # the path knows no rules on slopes and coefficients
-        return (subject.k,)
     n_features, first = subject.fitted.n_features, max(1, len(subject.limits.include))
     if ks is None:
         last = max(first, min(term_count(n_features) - len(subject.limits.exclude), max(2 * subject.k, FEWEST_KS)))
@@ -101,9 +99,7 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     return tuple(sorted({*k_grid(ks, n_features).tolist(), subject.k}))
 
 
-def views_along(
-    subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool
-) -> tuple[tuple[View, ...], float | None]:
+def views_along(subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool) -> tuple[tuple[View, ...], float]:
     """The best surface found for every number of terms (the model's own at its k), and what the path reached there.
 
     Parameters
@@ -131,7 +127,7 @@ def views_along(
         view_of(subject, surface, k, proof.bounded(None if np.isnan(bound) else bound))
         for surface, k, proof, bound in zip(surfaces, ks, proofs, proved, strict=True)
     )
-    return tuple(views), None if subject.fitted.shapes else float(path.objective[0, at])
+    return tuple(views), float(path.objective[0, at])
 
 
 def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: TermStability | None) -> SurfaceSummary:
@@ -154,7 +150,7 @@ def surface_summary(subject: Subject, code: int, certificate: Certificate, stabi
         terms=tuple(_term_row(subject, coefficient, stability, code) for coefficient in view.coefficients),
         rivals=() if stability is None else _rivals(subject, surface, stability, code),
         effects=effects(subject.fitted.model, subject.X, target=subject.fitted.classes[positive], stability=stability),
-        directions=_directions(subject, surface),
+        directions=directions(subject, surface),
         **_shape(subject, surface),
     )
 
@@ -176,8 +172,16 @@ def _rivals(subject: Subject, surface: QuadraticSurface, stability: TermStabilit
     return tuple(_term_row(subject, median, stability, code) for median in medians)
 
 
-def _directions(subject: Subject, surface: QuadraticSurface) -> tuple[Parts, ...]:
-    """The derivative b_j + sum_l W_jl u_l is linear, so its extremes over a box are at corners, feature by feature."""
+def directions(subject: Subject, surface: QuadraticSurface) -> tuple[Parts, ...]:
+    """Whether f rises or falls with each feature, as ``SurfaceSummary`` has it.
+
+    The derivative b_j + sum_l W_jl u_l is linear, so its extremes over a box are at corners, feature by feature.
+
+    Parameters
+    ----------
+    subject : Subject
+    surface : QuadraticSurface
+    """
     low, high = subject.U.min(axis=0), subject.U.max(axis=0)
     ends = np.stack([surface.W * low, surface.W * high])
     lowest, highest = surface.b + ends.min(axis=0).sum(axis=1), surface.b + ends.max(axis=0).sum(axis=1)

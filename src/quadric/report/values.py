@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from quadric.certificate import Certificate
 from quadric.explain import Effects
 from quadric.workflow.explaining import Explanation
+from quadric.workflow.scorecard import Card
 
 # A row of a table, or the parts of a picture, by name
 Parts: TypeAlias = Mapping[str, Any]
@@ -265,6 +266,10 @@ class ReportSummary:
         These rows beside other samples; as ``samples.side_by_side`` describes them.
     prices : tuple of tuples of str
         What they cost, as ``RulePrices.table`` puts it; empty where nobody measured it.
+    card : Card or None
+        Points of a scorecard, where the model has a scale.
+    cutoffs : tuple of mappings
+        What follows from a cut-off in points, out of fold: rows of :class:`quadric.credit.CutoffTable`.
     """
 
     name: str
@@ -295,3 +300,5 @@ class ReportSummary:
     rules: tuple[str, ...] = ()
     samples: Parts | None = None
     prices: tuple[tuple[str, ...], ...] = ()
+    card: Card | None = None
+    cutoffs: tuple[Parts, ...] = ()

@@ -86,7 +86,7 @@ class CappedStream:
         return self.by_class is None
 
     @staticmethod
-    def of(stream: Stream, clip: float | None, has_room: Callable[[Extent], bool]) -> CappedStream:
+    def of(stream: Stream, clip: float | None, has_room: Callable[[Extent], bool], *, closed: bool = False) -> CappedStream:
         """By one pass, or two where columns are capped.
 
         Parameters
@@ -96,6 +96,8 @@ class CappedStream:
             Share of the rows beyond each cap; None: no caps.
         has_room : function of an Extent
             Whether the fit of a table of that size fits into memory.
+        closed : bool
+            Whether every column is capped, as in ``Units.of``.
         """
         source, size = stream.source, sample_size(len(stream.columns))
         if is_better_in_memory(source, has_room):
@@ -114,7 +116,7 @@ class CappedStream:
             with part(0.0, 0.7):
                 counts, drawn, by_class = source.total(Together((CountedKeys(), *draw))).parts
             with part(0.7, 1.0):
-                limits = exact_caps(source, clip, counts)
+                limits = exact_caps(source, clip, counts, closed=closed)
         sample = drawn.batch
         if len(sample.ids) < size and rows.highest < MOST_RANDOM:  # many rows have no weight
             sample = source.total(RandomRows(size, stream.seed)).batch

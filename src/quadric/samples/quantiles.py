@@ -6,6 +6,7 @@ one looks only at the numbers that share their leading bits with a quantile, at 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,7 +23,7 @@ MOST_KEYS = 250_000
 FEWER_BITS = 4
 
 
-def exact_caps(source: SampleSource, share: float, counts: KeyCounts) -> tuple[FloatArray, FloatArray]:
+def exact_caps(source: SampleSource, share: float, counts: KeyCounts, *, closed: bool = False) -> tuple[FloatArray, FloatArray]:
     """The limits that ``caps`` finds in an array: quantiles ``share`` and 1 - ``share`` of each column, or -inf and inf.
 
     Parameters
@@ -32,8 +33,22 @@ def exact_caps(source: SampleSource, share: float, counts: KeyCounts) -> tuple[F
         From 0 to below 0.5.
     counts : KeyCounts
         From a first pass with ``CountedKeys()``.
+    closed : bool
+        Whether the columns without such limits have their smallest and largest value.
     """
-    wanted = [_Place.of(column, share) for column in counts.columns]
+    low, high = _exact_ends(source, [_Place.of(column, share) for column in counts.columns], counts)
+    if closed:
+        few = np.array([np.isnan(column.distinct[FEW_VALUES]) for column in counts.columns])
+        others = [_Place.of(column, 0.0) if np.isinf(end) else None for column, end in zip(counts.columns, low, strict=True)]
+        ends = np.array(_exact_ends(source, others, counts))
+        distinct = np.array([column.distinct for column in counts.columns])[few]
+        ends[:, few] = np.nanmin(distinct, axis=1), np.nanmax(distinct, axis=1)
+        low, high = np.where(np.isinf(low), ends[0], low), np.where(np.isinf(high), ends[1], high)
+    return low, high
+
+
+def _exact_ends(source: SampleSource, wanted: Sequence[_Place | None], counts: KeyCounts) -> tuple[FloatArray, FloatArray]:
+    """The numbers at two places of each column, by further passes."""
     while any(place is not None for place in wanted) and counts.shift > 0:
         shift = counts.shift
         counts = source.total(CountedKeys(shift, tuple(None if place is None else place.keys for place in wanted)))

@@ -15,9 +15,11 @@ from quadric.blas import one_blas_thread
 from quadric.errors import warn_of_contradiction
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Explorer, Found, SparseProblem, Step, TrainingData
+from quadric.notebook import NOTHING, paragraph, table, view
 from quadric.progress import Report, parts, silent
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.exact import prove
+from quadric.search.shapes import best_under, searched_under
 from quadric.types import BoolArray, FloatArray, IntArray
 
 PATH_METHODS = ("pd", "best")
@@ -152,6 +154,16 @@ class QuadraticPath:
         proved = "" if self.lower_bound is None else f"; {self.proved.sum()} of {self.proved.size} proved best"
         return f"QuadraticPath({grid}; {self.n_terms} terms to choose from{scored}{proved})"
 
+    def _repr_html_(self) -> str:
+        columns = {f"objective, C = {C:g}": objective for C, objective in zip(self.Cs, self.objective, strict=True)}
+        if self.gap is not None:
+            columns |= {f"gap, C = {C:g}": gap for C, gap in zip(self.Cs, self.gap, strict=True)}
+        if self.scores is not None:
+            columns |= {f"score, C = {C:g}": mean for C, mean in zip(self.Cs, self.scores.mean(axis=0), strict=True)}
+        cells = [[NOTHING if np.isnan(value) else float(value) for value in column] for column in columns.values()]
+        rows = zip(self.ks.tolist(), *cells, strict=True)
+        return view("QuadraticPath", [paragraph(repr(self)), table("By number of terms", ("k", *columns), rows)])
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the objective, and where there are any the lower bound and the mean score, against k; needs matplotlib.
 
@@ -257,7 +269,7 @@ def trace_path(
         report(f"path: C = {C:g} done ({i + 1} of {len(Cs)}), {len(ks)} numbers of terms")
     for i in range(len(rows) - 2, -1, -1):  # back again: what a larger C found may help a smaller one
         makers[i].take_over(rows[i], rows[i + 1])
-    cells += [[maker.finished(point) for point in row] for maker, row in zip(makers, rows, strict=True)]
+    cells += [maker.finished(row) for maker, row in zip(makers, rows, strict=True)]
     return assembled_path(Cs, ks, cells, term_count(problem.n_features))
 
 
@@ -279,6 +291,8 @@ def decomposed_cells(
     for k in ks:
         began = time.perf_counter()
         found = decompose(problem.with_k(min(int(k), problem.n_terms)), schedule, step=step)
+        if problem.shape is not None:
+            found = searched_under(problem, found, lambda: False)
         seconds = time.perf_counter() - began
         terms, z = problem.terms[found.support], found.z[found.support]
         yield PathCell(terms, z, found.c, found.objective, found.n_iter, found.status, seconds)
@@ -449,11 +463,23 @@ class _PathMaker:
         point.seconds += time.perf_counter() - began
         point.n_iter += self.explorer.n_refits - refits
 
-    def finished(self, point: _Point) -> PathCell:
-        support = point.found.support
-        refit = self.step.refit(support)
-        found = self.problem.terms[support], refit.z[support], refit.c, refit.value
-        return PathCell(*found, point.n_iter, Status.CONVERGED, point.seconds)
+    def finished(self, points: list[_Point]) -> list[PathCell]:
+        """The surfaces, under the rules on coefficients if there are any."""
+        cells, supports = list[PathCell](), list[IntArray]()
+        for point in points:
+            began, starts = time.perf_counter(), [point.found.support]
+            if self.problem.shape is None:
+                refit = self.step.refit(starts[0])
+                supports = starts
+            else:  # also from the fewer terms before, with others added: the objective never increases along k
+                starts += [self.explorer.resized(support, len(starts[0])) for support in supports]
+                fit, _ = best_under(self.problem, starts, lambda: True)
+                refit, supports = fit.solution, [fit.support]
+            seconds = point.seconds + time.perf_counter() - began
+            (support,) = supports
+            found = self.problem.terms[support], refit.z[support], refit.c, refit.value
+            cells.append(PathCell(*found, point.n_iter, Status.CONVERGED, seconds))
+        return cells
 
 
 def assembled_path(

@@ -25,6 +25,7 @@ from quadric.samples.target import groups_of
 from quadric.search.decomposition import Status
 from quadric.search.path import PathCell, QuadraticPath, assembled_path, decomposed_cells, supports_along
 from quadric.search.rules import SupportLimits
+from quadric.search.shapes import solver_of
 from quadric.types import FloatArray, IntArray
 
 # Terms that exchanges choose from; where there are more, forward selection says which.
@@ -145,7 +146,7 @@ class QuickSearch:
     def _refitted(self, data: TrainingData, surface: int, C: float, supports: dict[int, IntArray]) -> list[PathCell]:
         # one solver for all k: each refit starts from the answer before, whose support is nearly the same
         problem = data.problem_for(surface, C, max(supports))
-        step, cells = problem.step(), []
+        step, cells = solver_of(problem), []
         for terms in supports.values():
             began = time.perf_counter()
             support = np.searchsorted(problem.terms, terms)

@@ -25,6 +25,8 @@ STATIC = {
     "studio.js": ("quadric.studio", "static/studio.js", "text/javascript"),
     "charts.js": ("quadric.studio", "static/charts.js", "text/javascript"),
     "talking.js": ("quadric.studio", "static/talking.js", "text/javascript"),
+    "asking.js": ("quadric.studio", "static/asking.js", "text/javascript"),
+    "elements.js": ("quadric.studio", "static/elements.js", "text/javascript"),
 }
 # Seconds after which a silent stream says that it is alive
 HEARTBEAT = 10.0
@@ -90,11 +92,21 @@ def application(session: Session, audience: Audience, hosts: tuple[str, ...], lo
     async def events(request: Request) -> Response:
         return StreamingResponse(_events(session, audience), media_type="text/event-stream")
 
-    async def do(request: Request) -> Response:
-        return await _told(request, session.do)
+    # what a page asks for, and what of the request that takes
+    answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+        "/do": session.do,
+        "/row": lambda wanted: session.explain(wanted.get("row")),
+        "/keep": lambda wanted: session.keep(wanted.get("name"), wanted.get("notes", "")),
+        "/drop": lambda wanted: session.drop(wanted.get("number")),
+        "/compare": lambda wanted: session.compare(wanted.get("first"), wanted.get("second")),
+        "/save": lambda wanted: session.save(wanted.get("name"), wanted.get("notes", "")),
+    }
 
-    async def save(request: Request) -> Response:
-        return await _told(request, lambda wanted: session.save(wanted.get("name"), wanted.get("notes", "")))
+    def posted(path: str) -> Route:
+        async def told(request: Request) -> Response:
+            return await _told(request, answers[path])
+
+        return Route(path, told, methods=["POST"])
 
     routes = [
         Route("/", page),
@@ -102,8 +114,7 @@ def application(session: Session, audience: Audience, hosts: tuple[str, ...], lo
         Route(ENTRANCE, enter, methods=["POST"]),
         Route("/start", start),
         Route("/events", events),
-        Route("/do", do, methods=["POST"]),
-        Route("/save", save, methods=["POST"]),
+        *map(posted, answers),
     ]
     guard = Guard(Starlette(routes=routes), hosts, log)
     return guard

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from quadric.errors import printable
 from quadric.export import save_model
-from quadric.progress import part
+from quadric.progress import parts
+from quadric.studio.candidates import Candidate, compared
 from quadric.studio.choices import ChoiceError, changed
 from quadric.studio.showing import Showing
 from quadric.studio.worker import Worker
@@ -23,6 +25,7 @@ State = dict[str, Any]
 MOST_STEPS = 500
 # Characters of the name of a file
 LONGEST_NAME = 200
+MOST_CANDIDATES = 50
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,10 @@ class Session:
         self._showing = Showing(bench)
         self._steps = [Step("the model to begin with", bench.start)]
         self._at = self._version = 0
+        self._candidates: list[Candidate] = []
         self._lock = threading.RLock()
         self._listeners: list[Callable[[State], None]] = []
+        self._works = bench.trained, bench.scores, bench.bounded, bench.ties
         self._worker = Worker(self._progress, self._failed)
         self._settle()
 
@@ -99,7 +104,14 @@ class Session:
                 {"words": step.words, "price": self._showing.price(self._steps[i - 1].options, step.options) if i else ""}
                 for i, step in enumerate(self._steps)
             ]
-            return shown | {"steps": steps, "at": self._at, "version": self._version, "command": self._command()}
+            kept = [{"name": printable(one.name), "notes": printable(one.notes)} for one in self._candidates]
+            return shown | {
+                "candidates": kept,
+                "steps": steps,
+                "at": self._at,
+                "version": self._version,
+                "command": self._command(),
+            }
 
     def do(self, choice: Mapping[str, Any]) -> State:
         """Make a choice: one of ``choices.CHOICES``, or "go" to a step.
@@ -151,6 +163,80 @@ class Session:
         self._steps = [*self._steps, Step(words, options)][-MOST_STEPS:]
         self._at = len(self._steps) - 1
 
+    def explain(self, row: Any) -> State:
+        """One row of the table, by the equation that is on the page.
+
+        Parameters
+        ----------
+        row : int
+
+        Returns
+        -------
+        dict
+        """
+        with self._lock:
+            return self._showing.explained(self.options, row)
+
+    def keep(self, name: Any, notes: Any = "") -> State:
+        """Keep the equation as a candidate; a name that is there already gets the new one.
+
+        Parameters
+        ----------
+        name, notes : str
+
+        Returns
+        -------
+        dict
+            The state.
+        """
+        if not isinstance(name, str) or not name.strip() or not isinstance(notes, str):
+            raise ChoiceError("give the candidate a name")
+        with self._lock:
+            others = [one for one in self._candidates if one.name != name]
+            if len(others) >= MOST_CANDIDATES:
+                raise ChoiceError(f"there are {MOST_CANDIDATES} candidates: drop one first")
+            self._candidates = [*others, Candidate(name, notes, self.options)]
+            return self.state()
+
+    def drop(self, number: Any) -> State:
+        """Forget a candidate.
+
+        Parameters
+        ----------
+        number : int
+            Its position.
+
+        Returns
+        -------
+        dict
+            The state.
+        """
+        with self._lock:
+            self._candidates.remove(self._candidate(number))
+            return self.state()
+
+    def compare(self, first: Any, second: Any) -> State:
+        """Two candidates side by side.
+
+        Parameters
+        ----------
+        first, second : int
+            Their positions; None: the equation that is on the page.
+
+        Returns
+        -------
+        dict
+        """
+        with self._lock:
+            return compared(self.bench, (self._candidate(first), self._candidate(second)), self._showing.symbol)
+
+    def _candidate(self, number: Any) -> Candidate:
+        if number is None:
+            return Candidate("now", "", self.options)
+        if not isinstance(number, int) or not 0 <= number < len(self._candidates):
+            raise ChoiceError("there is no such candidate")
+        return self._candidates[number]
+
     def save(self, name: Any, notes: Any = "") -> State:
         """Write the model file, with the steps in it.
 
@@ -173,7 +259,9 @@ class Session:
             steps = [{"words": step.words, "options": _changes(step.options)} for step in self._steps[: self._at + 1]]
             with _silent():
                 trained = with_samples(self.bench.trained(self.options), self.bench.rows)
-            saved = trained.saved(**self.work.metadata, studio={"steps": steps, "notes": notes})
+            kept = [{"name": one.name, "notes": one.notes, "options": _changes(one.options)} for one in self._candidates]
+            history = {"steps": steps, "notes": notes, "candidates": kept}
+            saved = trained.saved(**self.work.metadata, studio=history)
             if path.exists():
                 raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
             save_model(saved, path, force=False)
@@ -206,20 +294,15 @@ class Session:
     def _settle(self) -> None:
         """Fit as ``quadric fit`` does, and score along k, unless that is known."""
         options = self.options
-        is_done = self.bench.is_trained(options) and self.bench.is_bounded(options)
+        is_done = self.bench.is_trained(options) and self.bench.known_ties(options) is not None
         self._worker.do(None if is_done else lambda: self._fit(options))
 
     def _fit(self, options: TrainingOptions) -> None:
         with _silent():
-            with part(0.0, 0.5):
-                self.bench.trained(options)
-            self._publish()
-            with part(0.5, 0.9):
-                self.bench.scores(options)
-            self._publish()
-            with part(0.9, 1.0):
-                self.bench.bounded(options)
-            self._publish()
+            for work, own_part in zip(self._works, parts(*[1.0] * len(self._works)), strict=True):
+                with own_part:
+                    work(options)
+                self._publish()
 
     def _publish(self) -> None:
         self._send({"state": self.state()})

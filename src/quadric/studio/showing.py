@@ -7,20 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from quadric.errors import quoted
+from quadric.errors import printable, quoted
+from quadric.explain import effects
 from quadric.export import SavedModel, equation
 from quadric.geometry.terms import term_count, term_factors, term_names
-from quadric.geometry.writing import printable
 from quadric.losses import LOSS_NAMES
 from quadric.report.along_k import objective_along, score_along
+from quadric.report.effect_figures import effect_charts
 from quadric.report.numbers import MINUS, number, percent
 from quadric.report.rendering import line
-from quadric.report.story import exchanges, number_of, proved, term_symbol, term_words
+from quadric.report.story import VERDICTS, exchanges, number_of, proved, term_symbol, term_words
 from quadric.report.subject import Subject
-from quadric.report.surfaces import coefficients
+from quadric.report.surfaces import coefficients, directions
+from quadric.report.values import Coefficient
 from quadric.studio.choices import ChoiceError
+from quadric.tables.inputs import cell_text
 from quadric.workflow.bench import Bench, Draft
 from quadric.workflow.cv_summary import Figure
+from quadric.workflow.explaining import REFERENCES, ExplainingOptions, explain_rows
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scorers import measure_named
 from quadric.workflow.scoring import TableModel
@@ -44,8 +48,43 @@ class Showing:
         data = bench.rows.data
         model = bench.trained(bench.start).model
         self._names, self._target = data.class_names, bench.rows.target
-        self._features = Subject(TableModel(SavedModel(model, data.class_names)), None, data.codes, data.X).features
+        self._subject = Subject(self._tabular(model), bench.raw, data.codes, data.X)
+        self._features = self._subject.features
         self._term_names = term_names(data.feature_names)
+
+    def _tabular(self, model: Any) -> TableModel:
+        options = self._bench.start.recorded()
+        own = {name: options[name] for name in ("favourable", "frozen", "actionable")}
+        return TableModel(SavedModel(model, self._names, self._target, {"training": {"options": own}}))
+
+    def symbol(self, coefficient: Coefficient) -> str:
+        """A term as people read it."""
+        return term_symbol(coefficient, self._features)
+
+    def explained(self, options: TrainingOptions, row: Any) -> dict[str, Any]:
+        """One row: its score, what speaks for and against it, and what would change the decision.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+        row : int
+            Its position among the rows in memory, from 0.
+
+        Returns
+        -------
+        dict
+        """
+        raw = self._bench.raw
+        if not isinstance(row, int) or isinstance(row, bool) or not 0 <= row < len(raw):
+            raise ChoiceError(f"the rows are 0 to {len(raw) - 1}")
+        model = self._tabular(self._bench.draft(options).model)
+        (found,) = explain_rows(model, raw, [row], raw, ExplainingOptions())
+        return {
+            "row": row,
+            "lines": [printable(text) for text in found.lines(REFERENCES["mean"])],
+            "actual": printable(self._names[self._bench.codes[row]]),
+            "values": [[printable(name), printable(cell_text(raw[name].tolist()[row]))] for name in raw.names],
+        }
 
     def constant(self) -> dict[str, Any]:
         """What does not change: names, and what can be chosen."""
@@ -108,6 +147,8 @@ class Showing:
             "measures": self._measures(options, draft),
             "labels": self._labels(draft),
             "proof": self._proof(options),
+            "effects": self._effects(draft),
+            "ties": self._ties(options),
             "rules": {
                 "loss": options.loss,
                 "C": options.C,
@@ -168,6 +209,33 @@ class Showing:
         if scores is not None:
             figures.append(score_along(ks, scores, own, measure_named(options.scoring).words))
         return figures
+
+    def _effects(self, draft: Draft) -> list[dict[str, Any]]:
+        """The average effect of each column, and whether f rises or falls with its numbers."""
+        found = {}
+        for own in directions(self._subject, draft.surface):
+            feature = self._features[own["feature"]]
+            if feature.kind == "number":
+                found[feature.column] = f"f {VERDICTS[own['verdict']]} with {printable(feature.name)}."
+        of_columns = effects(draft.model, self._bench.raw)
+        charts = zip(of_columns.columns, effect_charts("effect", of_columns), strict=True)
+        return [{"chart": chart, "words": found.get(column.name, "")} for column, chart in charts]
+
+    def _ties(self, options: TrainingOptions) -> list[dict[str, str]] | None:
+        ties = self._bench.known_ties(options)
+        if ties is None:
+            return None
+        measure = measure_named(options.scoring)
+        factor, unit = (100, " points") if measure.is_share else (1, "")
+        return [
+            {
+                "out": tie.out,
+                "into": tie.into,
+                "price": f"objective {_signed(100 * tie.cost, 3)} %",
+                "score": f"{measure.words} {_signed(factor * tie.score, 4)}{unit}",
+            }
+            for tie in ties
+        ]
 
     def _measures(self, options: TrainingOptions, draft: Draft) -> list[dict[str, str]]:
         found = draft.measures(self._bench.codes)

@@ -20,11 +20,14 @@ from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators.overview import Overview
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
+from quadric.geometry.terms import term_names
 from quadric.losses import loss_named
+from quadric.near_ties import alternatives
 from quadric.progress import part
 from quadric.search.path import QuadraticPath
 from quadric.tables import Table
-from quadric.tables.parts import TableParts
+from quadric.tables.coded import TableSource
+from quadric.tables.parts import TableParts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import Figure
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
@@ -34,8 +37,30 @@ from quadric.workflow.training import Survey, Trained, new_classifier, survey, t
 Value = TypeVar("Value")
 # Stops of the slider over k, and how many results are kept for undo and redo
 MOST_KS, MOST_KEPT = 25, 60
+# Near ties: their number, and the largest relative price of one
+MOST_TIES, WITHIN = 8, 0.1
 # Nodes of branch and bound for each bound along k, where these are cheap
 NODES = 0
+
+
+@dataclass(frozen=True)
+class Tie:
+    """One term for another at a small price.
+
+    Attributes
+    ----------
+    out, into : str
+        Names of the terms.
+    cost : float
+        Relative change of the objective, the refit included.
+    score : float
+        Change of the out-of-fold score, in the sign of the measure.
+    """
+
+    out: str
+    into: str
+    cost: float
+    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,8 +325,30 @@ class Bench:
             return found
         return self._once("cut", self._key(options), lambda: with_cutoff(found, rows, options.cutoff))
 
-    def is_bounded(self, options: TrainingOptions) -> bool:
-        """Whether bounds are known, or take too long.
+    @cached_property
+    def raw(self) -> Table:
+        """The rows in memory as they came, with the columns that models take."""
+        rows, names = self.rows.stream, self.rows.data.encoder.input_names_
+        source = rows.stream.source
+        assert isinstance(source, TableSource)
+        return gathered(source.parts, rows.sample.ids - 1, names)
+
+    def ties(self, options: TrainingOptions) -> list[Tie]:
+        """Exchanges of one term that cost little, the cheapest first, each with its price on the folds.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+            Whose fit is known.
+
+        Returns
+        -------
+        list of Tie
+        """
+        return self._once("ties", self._key(options, "cutoff"), lambda: self._tied(options))
+
+    def known_ties(self, options: TrainingOptions) -> list[Tie] | None:
+        """The same, if they have been computed.
 
         Parameters
         ----------
@@ -309,9 +356,29 @@ class Bench:
 
         Returns
         -------
-        bool
+        list of Tie, or None
         """
-        return not loss_named(options.loss).cheap_exchanges or self.known_bounds(options) is not None
+        return self._known.get(("ties", self._key(options, "cutoff")))
+
+    def _tied(self, options: TrainingOptions) -> list[Tie]:
+        data, classifier = self.under(options).data, self.trained(options).classifier
+        # the classifier knows its features by number
+        names = term_names(data.feature_names)
+        own = {name: names[term] for term, name in enumerate(classifier.term_names())}
+        (ties,) = alternatives(classifier, data.X, data.y, within=WITHIN)
+        terms = [own[name] for name in ties.terms]
+        now = self._score_of(options, terms)
+        return [
+            Tie(out, into, each.cost, self._score_of(options, [*({*terms} - {out}), into]) - now)
+            for each in ties.exchanges[:MOST_TIES]
+            for out, into in [(own[each.out], own[each.into])]
+        ]
+
+    def _score_of(self, options: TrainingOptions, terms: Sequence[str]) -> float:
+        """The out-of-fold score of an equation with exactly these terms."""
+        only = replace(options, include=tuple(terms), k=len(terms))
+        search = self.under(only).search(replace(only, k=None, ks=(len(terms),)))
+        return measure_named(options.scoring).sign * float(self.overview.scores(search).mean())
 
     def is_trained(self, options: TrainingOptions) -> bool:
         """Whether the fit and the scores along k are known.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, datetime, timedelta
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
 from quadric.errors import ParameterError, quoted
@@ -92,10 +92,20 @@ class TrainingOptions:
         Whether, and how, scores become probabilities, as in CalibratedModel.
     cutoff : float or str
         Probability above which the second of two classes is predicted, or a rule that chooses it, as in CalibratedModel.
+    points : str or None
+        Scale of a scorecard, "600:20:50": 600 points at odds of 50 to 1, and 20 points that double the odds. The model file
+        keeps it for predictions, reports and exports. More points speak for ``favourable``, or else for the class that is not
+        positive.
     include, exclude : tuples of str
         Names of terms; a column of categories stands for all of its features.
     interaction_cst, hierarchy, max_features, feature_cost, max_cost :
         Rules on terms and columns, as in SparseQuadraticSVC, by the names of columns; the features of one column count as one.
+    monotonic_cst : mapping or None
+        Columns (or levels, "home=rent") along which the score must never fall (1 or "increasing") or never rise (-1 or
+        "decreasing"), by name; of more than two classes by class first, {"bad": {"income": -1}} or {"bad:income": -1}.
+    coef_bounds : mapping or None
+        Limits (low, high) of coefficients by the names of terms, None for none, in the units in which terms are counted; by
+        class likewise.
     frozen : tuple of str
         Columns that advice on how to change a decision must leave alone; the model file keeps them.
     actionable : tuple of str
@@ -148,6 +158,7 @@ class TrainingOptions:
     class_weight: str | Mapping[str, float] | None = None
     calibrate: Literal["auto", "sigmoid", "isotonic"] | None = "auto"
     cutoff: float | str = 0.5
+    points: str | None = None
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     interaction_cst: str | Sequence[Iterable[str]] | None = None
@@ -155,6 +166,8 @@ class TrainingOptions:
     max_features: int | None = None
     feature_cost: Mapping[str, float] | None = None
     max_cost: float | None = None
+    monotonic_cst: Mapping[str, Any] | None = None
+    coef_bounds: Mapping[str, Any] | None = None
     frozen: tuple[str, ...] = ()
     actionable: tuple[str, ...] = ()
     seed: int = 0
@@ -167,6 +180,7 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         from quadric.estimators import validation as rule  # takes a second, which a help text does not have
         from quadric.estimators.cutoffs import EVEN, read_cutoff
+        from quadric.fitted.points import ScoreScale
         from quadric.tables.dates import LIKE_THIS
         from quadric.workflow.scorers import check_scoring
 
@@ -193,6 +207,11 @@ class TrainingOptions:
             "gap_limit": rule.GAP_LIMIT,
             "fit_time_limit": tolerance,
         }
+        for name in ("monotonic_cst", "coef_bounds"):
+            if not isinstance(getattr(self, name), Mapping | None):
+                raise OptionError(
+                    f"{name} must be rules by the names of columns, got {quoted(getattr(self, name))}", **{name: None}
+                )
         hints = get_type_hints(type(self))
         for name, wanted in rules.items():
             value = getattr(self, name)
@@ -214,13 +233,16 @@ class TrainingOptions:
             )
         if self.Cs is not None and (not self.Cs or not all(map(rule.LOSS_WEIGHT.holds, self.Cs))):
             raise OptionError(f"the values of C to try must each be {rule.LOSS_WEIGHT.words}, got {_some(self.Cs)}", Cs=None)
-        for name, check in {"cutoff": read_cutoff, "scoring": check_scoring}.items():
+        for name, check in {"cutoff": read_cutoff, "scoring": check_scoring, "points": ScoreScale.read}.items():
             try:
-                check(getattr(self, name))
+                if getattr(self, name) is not None:
+                    check(getattr(self, name))
             except ValueError as error:
                 raise OptionError(str(error), **{name: None}) from None
         if self.calibrate is None and self.cutoff != EVEN:
             raise OptionError("a cut-off is one on probabilities: calibrate the scores", calibrate="auto")
+        if self.points is not None and self.calibrate not in ("auto", "sigmoid"):
+            raise OptionError("points need probabilities by a sigmoid: calibrate the scores", points=None, calibrate="auto")
 
     @property
     def gives_probabilities(self) -> bool:

@@ -14,8 +14,11 @@ import numpy as np
 from quadric.credit.intervals import Estimate
 from quadric.errors import refuse_unknown, unknown_names
 from quadric.estimators.base import first_overflow
+from quadric.estimators.cutoffs import CutoffRule, read_cutoff
 from quadric.export import SavedModel
+from quadric.export.scoring import favourable_class, points_line
 from quadric.fitted import FittedModel, ScoreColumns, fitted_model
+from quadric.fitted.points import PointsLine
 from quadric.tables import InputColumn, Table
 from quadric.tables.coded import complete
 from quadric.tables.inputs import cells_like, missing_cells
@@ -41,18 +44,22 @@ class Scores:
         Position of the predicted class.
     probabilities : array of shape (m, n_classes) or None
         None where the model is not calibrated.
+    points : array of shape (m,) or None
+        None where the model has no scale of points.
     """
 
     decision: FloatArray
     codes: IntArray
     probabilities: FloatArray | None
+    points: FloatArray | None = None
 
     @property
     def numbers(self) -> list[FloatArray]:
-        """The columns of scores and of probabilities, in the order of ``ScoreColumns``."""
+        """The columns of scores, probabilities and points, in the order of ``ScoreColumns``."""
         is_binary, chances = self.decision.ndim == 1, self.probabilities
         scores = [self.decision] if is_binary else list(self.decision.T)
-        return scores if chances is None else [*scores, *([chances[:, 1]] if is_binary else chances.T)]
+        scores += [] if chances is None else [chances[:, 1]] if is_binary else list(chances.T)
+        return scores if self.points is None else [*scores, self.points]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +95,7 @@ class TableModel:
         -------
         ScoreColumns
         """
-        return ScoreColumns.of(self.class_names, bool(self.view.calibrators), prefix)
+        return ScoreColumns.of(self.class_names, bool(self.view.calibrators), prefix, self.points_line is not None)
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:
@@ -123,15 +130,31 @@ class TableModel:
         return tuple(text for text in self._listed("actionable") if any(f"{text}:".startswith(f"{name}:") for name in names))
 
     def _listed(self, option: str) -> tuple[str, ...]:
-        recorded = self._options.get(option)
+        recorded = self.saved.options.get(option)
         return tuple(each for each in recorded if isinstance(each, str)) if isinstance(recorded, list) else ()
 
     @property
     def favourable(self) -> str | None:
         """The class that people want, as recorded when the model was fitted; None: nobody said so."""
-        recorded = self._options.get("favourable")
-        position = class_position(recorded, self.class_names) if isinstance(recorded, str) else None
-        return None if position is None else self.class_names[position]
+        return favourable_class(self.saved, self.class_names)
+
+    @property
+    def costs(self) -> tuple[float, float] | None:
+        """Of approving a bad row, and of declining a good one, where the cut-off was chosen by costs of the positive class."""
+        rule = self.saved.options.get("cutoff")
+        try:
+            found = read_cutoff(rule) if isinstance(rule, str) else None
+        except ValueError:  # anybody can write a file
+            return None
+        if not isinstance(found, CutoffRule) or found.name != "cost":
+            return None
+        missed, alarm = found.numbers
+        return (missed, alarm) if self.favourable != self.class_names[-1] else (alarm, missed)
+
+    @cached_property
+    def points_line(self) -> PointsLine | None:
+        """From scores to points, where the model was fitted with a scale."""
+        return points_line(self.saved, self.view)
 
     def figures(self, sha256: str | None) -> RecordedFigures | None:
         """How good the model is on rows left out, as its fit measured it; None for other data, and where nobody measured it.
@@ -150,7 +173,7 @@ class TableModel:
     @cached_property
     def drawing(self) -> Drawing | None:
         """How rows of the table that the model was fitted to were set aside; None: no row was."""
-        return Drawing.from_record(self.saved.target, self._options)
+        return Drawing.from_record(self.saved.target, self.saved.options)
 
     def samples(self, table: Table) -> dict[str, Table]:
         """The rows that the model was fitted to and, apart from these, those that were set aside then.
@@ -239,7 +262,8 @@ class TableModel:
         row = first_overflow(decision)
         if row is not None:
             raise ValueError(f"row {first_row + row} has no finite score: its values are too large for the model")
-        return Scores(decision, *self.view.decided(decision))
+        line = self.points_line
+        return Scores(decision, *self.view.decided(decision), None if line is None else line.points(decision))
 
     def surprises(self, table: Table) -> Surprises:
         """Values that the training data did not have, in columns that matter.
@@ -288,12 +312,12 @@ class TableModel:
         table = self.samples(table)[DEVELOPMENT]
         codes = self.outcomes(table)
         unknown = np.flatnonzero(codes < 0)
-        if len(unknown) and self._options.get("missing") == "refuse":
+        if len(unknown) and self.saved.options.get("missing") == "refuse":
             raise MissingLabelsError(len(unknown), table.first_row + int(unknown[0]))
         if len(unknown):
             table, codes = table[codes >= 0], codes[codes >= 0]
         y = self.view.classes[codes]
-        if self._options.get("missing") != "drop":
+        if self.saved.options.get("missing") != "drop":
             return table, y
         kept = complete(self.inputs(table))
         return table[kept], y[kept]
@@ -324,16 +348,11 @@ class TableModel:
     def training_options(self) -> TrainingOptions | None:
         """What the model was fitted with, as its file records it; None: it does not."""
         known = {each.name for each in fields(TrainingOptions)}
-        own = {name: value for name, value in self._options.items() if name in known}
+        own = {name: value for name, value in self.saved.options.items() if name in known}
         for name, value in own.items():
             if isinstance(value, list):
                 own[name] = tuple(tuple(each) if isinstance(each, list) else each for each in value)
         return TrainingOptions(**own) if own else None
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        options = self._history.get("options")
-        return options if isinstance(options, dict) else {}
 
     @property
     def reference(self) -> Mapping[str, Any]:

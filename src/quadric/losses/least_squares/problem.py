@@ -145,11 +145,11 @@ class LeastSquaresProblem(SparseProblem):
     def intercept(self, z: FloatArray) -> float:
         return float(self.mean_y - self.mean @ z)  # (2.1)
 
-    def slopes(self, z: FloatArray, c: float) -> FloatArray:
+    def slopes(self, z: FloatArray, c: float, pull: FloatArray | None = None) -> FloatArray:
         # C sum_i o_i |r_ij| of (5.4) is at most C sqrt(sum_i o_i sum_i o_i r_ij^2), which the sums know
         squares = (np.diag(self.M) - np.diag(self.G)) / (2.0 * self.C) + self.total_weight * self.mean**2
         weight, off_optimum = self.C * self.total_weight, c - self.intercept(z)
-        gradient = self.M @ z - self.q + (2.0 * weight * off_optimum) * self.mean
+        gradient = self.M @ z - self.q + (2.0 * weight * off_optimum) * self.mean - (0.0 if pull is None else pull)
         return np.append(gradient / (self.C * np.sqrt(self.total_weight * squares)), 2.0 * off_optimum)
 
 

@@ -1,35 +1,12 @@
 // The page shows what the server has computed, and tells it what was chosen.
 import { chart } from "./charts.js";
+import { beginAsking, follow } from "./asking.js";
+import { bodyRow, button, byId, complain, element, rewritten } from "./elements.js";
 import { ask, enter, listen, tell } from "./talking.js";
 
-const byId = (id) => document.getElementById(id);
 let shown = null;
 
-const element = (tag, className = "", text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
-
-const button = (text, label, act) => {
-  const node = element("button", "small", text);
-  node.type = "button";
-  node.setAttribute("aria-label", label);
-  node.addEventListener("click", act);
-  return node;
-};
-
-const complain = (error) => {
-  byId("error").textContent = error.message;
-  byId("error").hidden = false;
-};
-
 const choose = (choice) => tell("/do", choice).then(show).catch((error) => { complain(error); if (shown) show(shown, true); });
-
-// What had the focus keeps it when its list is written anew
-const rewritten = (list, nodes) => {
-  const at = list.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
-  list.replaceChildren(...nodes);
-  if (at === null) return;
-  const same = [...list.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === at);
-  (same || list.querySelector("button") || byId("undo")).focus();
-};
 
 const equationLine = (part) => {
   const item = element("li", part.forced ? "forced" : "");
@@ -45,11 +22,24 @@ const equationLine = (part) => {
   return item;
 };
 
-const measureRow = (part) => {
-  const row = element("tr"), head = element("th", "", part.name);
-  head.scope = "row";
-  row.append(head, element("td", "", part.fitted), element("td", "", part.out_of_fold || "running"));
-  return row;
+const measureRow = (part) => bodyRow([part.name, part.fitted, part.out_of_fold || "running"]);
+
+const tieRow = ({ out, into, price, score }) => {
+  const act = element("td");
+  act.append(button("Take", `Take ${into} in place of ${out}`, () => choose({ do: "swap", out, into })));
+  return bodyRow([out, into, price, score, act]);
+};
+
+const showTies = (ties) => {
+  byId("ties-table").hidden = !ties || !ties.length;
+  byId("ties-words").textContent = !ties ? "The folds are running." : ties.length ? "" : "No exchange of one term costs less than 10 % of the objective.";
+  rewritten(byId("ties"), (ties || []).map(tieRow));
+};
+
+const effect = (part) => {
+  const panel = chart(part.chart);
+  if (part.words) panel.append(element("p", "", part.words));
+  return panel;
 };
 
 const released = (term) => {
@@ -76,12 +66,7 @@ const column = (name, isOut) => {
   return label;
 };
 
-const labelTable = (table, names) => table.map((counts, i) => {
-  const row = element("tr"), head = element("th", "", `is ${names[i]}`);
-  head.scope = "row";
-  row.append(head, ...counts.map((count) => element("td", "count", String(count))));
-  return row;
-});
+const labelTable = (table, names) => table.map((counts, i) => bodyRow([`is ${names[i]}`, ...counts.map(String)]));
 
 const set = (id, value) => { if (document.activeElement !== byId(id)) byId(id).value = value; };
 
@@ -102,6 +87,8 @@ const show = (state, keepsError = false) => {
   byId("measures").replaceChildren(...state.measures.map(measureRow));
   byId("proof").replaceChildren(...state.proof.map((text) => element("li", "", text)));
   byId("figures").replaceChildren(...state.figures.map(chart));
+  byId("effects").replaceChildren(...state.effects.map(effect));
+  showTies(state.ties);
   byId("cutting").hidden = !rules.has_cutoff;
   byId("cutoff").value = rules.cutoff;
   byId("cutoff-output").textContent = rules.cutoff.toFixed(2);
@@ -119,6 +106,7 @@ const show = (state, keepsError = false) => {
   byId("undo").disabled = state.at === 0;
   byId("redo").disabled = state.at === state.steps.length - 1;
   byId("command").textContent = state.command;
+  follow(state);
 };
 
 let constant = null;
@@ -135,6 +123,7 @@ const begin = (start) => {
   byId("terms").replaceChildren(...start.terms.map((value) => Object.assign(element("option"), { value })));
   byId("loss").replaceChildren(...start.losses.map((name) => Object.assign(element("option", "", name), { value: name })));
   byId("file").value = start.file;
+  beginAsking(show);
   show(start.state);
   byId("main").hidden = false;
 };

@@ -1,0 +1,77 @@
+// What is asked beside the equation: one row, and two candidates side by side.
+import { chart } from "./charts.js";
+import { bodyRow, button, byId, complain, element, headRow, rewritten } from "./elements.js";
+import { tell } from "./talking.js";
+
+let show = null;
+let explained = "";
+
+const explainRow = () => {
+  const row = byId("row").valueAsNumber;
+  byId("row-answer").hidden = Number.isNaN(row);
+  if (Number.isNaN(row)) return;
+  tell("/row", { row }).then((answer) => {
+    byId("row-actual").textContent = `The table says ${answer.actual}.`;
+    byId("row-lines").textContent = answer.lines.join("\n");
+    byId("row-values").replaceChildren(...answer.values.map(bodyRow));
+  }).catch(complain);
+};
+
+const candidate = ({ name, notes }, number) => {
+  const item = element("li", "", notes ? `${name} (${notes})` : name);
+  item.append(button("Drop", `Drop ${name}`, () => tell("/drop", { number }).then(show).catch(complain)));
+  return item;
+};
+
+const options = (select, candidates, fallback) => {
+  const before = "chosen" in select.dataset ? select.value : fallback;
+  const made = [["now", "the equation on the page"], ...candidates.map(({ name }, i) => [String(i), name])];
+  select.replaceChildren(...made.map(([value, text]) => Object.assign(element("option", "", text), { value })));
+  select.value = made.some(([value]) => value === before) ? before : "now";
+};
+
+const chosen = (id) => byId(id).value === "now" ? null : Number(byId(id).value);
+
+const pairOfCharts = ({ column, charts }, names) => {
+  const pair = element("div", "pair");
+  pair.append(element("h4", "", column));
+  pair.append(...charts.map((figure, i) => {
+    const side = element("div");
+    side.append(element("p", "small", names[i]), figure ? chart(figure) : element("p", "absent", "not used"));
+    return side;
+  }));
+  return pair;
+};
+
+const showComparison = (answer) => {
+  const { names } = answer;
+  byId("compared").hidden = false;
+  byId("differ").textContent = answer.differ;
+  byId("compared-terms-head").replaceChildren(...headRow(["Term", ...names]));
+  byId("compared-terms").replaceChildren(...answer.terms.map(bodyRow));
+  byId("groups-head").replaceChildren(...headRow([...names, "rows", ...answer.classes]));
+  byId("groups").replaceChildren(...answer.groups.map(bodyRow));
+  byId("swapped-head").replaceChildren(...headRow(["Row", "is", ...names]));
+  byId("swapped").replaceChildren(...answer.rows.map(bodyRow));
+  byId("compared-effects").replaceChildren(...answer.effects.map((part) => pairOfCharts(part, names)));
+};
+
+// A new equation: what was asked is asked again
+export const follow = (state) => {
+  rewritten(byId("candidates"), state.candidates.map(candidate));
+  options(byId("first"), state.candidates, "0");
+  options(byId("second"), state.candidates, "now");
+  const now = `${state.version} ${state.settled}`;
+  if (now !== explained) explainRow();
+  explained = now;
+};
+
+export const beginAsking = (shower) => {
+  show = shower;
+  byId("row").addEventListener("change", explainRow);
+  for (const id of ["first", "second"]) byId(id).addEventListener("change", () => { byId(id).dataset.chosen = ""; });
+  byId("keep").addEventListener("click", () =>
+    tell("/keep", { name: byId("candidate").value.trim(), notes: byId("why").value }).then(show).catch(complain));
+  byId("compare").addEventListener("click", () =>
+    tell("/compare", { first: chosen("first"), second: chosen("second") }).then(showComparison).catch(complain));
+};

@@ -1,0 +1,35 @@
+// Small pieces of the page. Names come from data: they reach the page as text only.
+export const byId = (id) => document.getElementById(id);
+
+export const element = (tag, className = "", text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
+
+export const button = (text, label, act) => {
+  const node = element("button", "small", text);
+  node.type = "button";
+  node.setAttribute("aria-label", label);
+  node.addEventListener("click", act);
+  return node;
+};
+
+export const headRow = (names) => names.map((name) => Object.assign(element("th", "", name), { scope: "col" }));
+
+export const bodyRow = ([head, ...cells]) => {
+  const row = element("tr");
+  row.append(Object.assign(element("th", "", head), { scope: "row" }));
+  row.append(...cells.map((cell) => cell instanceof Node ? cell : element("td", "", cell)));
+  return row;
+};
+
+export const complain = (error) => {
+  byId("error").textContent = error.message;
+  byId("error").hidden = false;
+};
+
+// What had the focus keeps it when its list is written anew
+export const rewritten = (list, nodes) => {
+  const at = list.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+  list.replaceChildren(...nodes);
+  if (at === null) return;
+  const same = [...list.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === at);
+  (same || list.querySelector("button") || byId("main")).focus();
+};

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import clarabel
@@ -19,8 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 Terms = tuple[int, ...]
 Factors = tuple[int, int | None]
 LOSSES = ("least_squares", "hinge", "logistic")
-TOLERANCES = (1e-10, 1e-9, 1e-8)
-"""Of Clarabel: the next one where it makes no progress towards the last."""
+SETTINGS: tuple[dict[str, Any], ...] = ({}, {"static_regularization_enable": False}, {"max_step_fraction": 0.9})
+"""Of Clarabel: the next ones where it makes no progress; rules may leave a set without an inside."""
 SOLVED, INFEASIBLE = ("Solved", "AlmostSolved"), ("PrimalInfeasible", "AlmostPrimalInfeasible")
 
 
@@ -184,21 +184,16 @@ class Programme:
             self._add(rows, limits, [clarabel.ExponentialConeT()] * self.m)
 
     def slope(self, feature: int, sign: int) -> None:
-        """sign (W_c'x + b_c) >= 0 for the worst x of the box: sign (b_c + W_c'middle) >= sum_l |W_cl| half_l."""
-        middle, half = 0.5 * (self.ends[0] + self.ends[1]), 0.5 * (self.ends[1] - self.ends[0])
-        row = np.zeros((1, len(self.q)))
-        sizes = []
-        for place, (a, b) in enumerate(self.terms):
-            if feature in (a, b):
-                other = b if a == feature else a
-                row[0, place] = sign * (1.0 if other is None else middle[other])
-                if other is not None:
-                    sizes.append((place, half[other]))
-        size = self._more(len(sizes))
-        for i, (place, _) in enumerate(sizes):
-            for side in (-1.0, 1.0):
-                self._at_least(0.0, (slice(size.start + i, size.start + i + 1), [[1.0]]), (slice(place, place + 1), [[side]]))
-        self._at_least(0.0, (slice(0, row.shape[1]), row), (size, [[-width for _, width in sizes]]))
+        """sign (W_c'x + b_c) >= 0 at every corner of the box."""
+        places = {place: b if a == feature else a for place, (a, b) in enumerate(self.terms) if feature in (a, b)}
+        if not places:
+            return
+        others = sorted({other for other in places.values() if other is not None})
+        for corner in product(*((self.ends[0][other], self.ends[1][other]) for other in others)):
+            row = np.zeros((1, len(self.q)))
+            for place, other in places.items():
+                row[0, place] = sign * (1.0 if other is None else corner[others.index(other)])
+            self._at_least(0.0, (slice(0, row.shape[1]), row))
 
     def limit(self, term: Factors, low: float | None, high: float | None) -> None:
         for place in (place for place, own in enumerate(self.terms) if own == term):
@@ -216,8 +211,10 @@ class Programme:
         A, b = sp.csc_matrix(np.vstack(rows)), np.concatenate(self._limits)
         settings = clarabel.DefaultSettings()
         settings.verbose, settings.max_threads = False, 1
-        for tolerance in TOLERANCES:
-            settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+        for more in SETTINGS:
+            for setting, value in more.items():
+                setattr(settings, setting, value)
             solution = clarabel.DefaultSolver(sp.csc_matrix(np.triu(P)), self.q / unit, A, b, self._cones, settings).solve()
             if str(solution.status) in INFEASIBLE:
                 return np.inf

@@ -33,7 +33,6 @@ from quadric.estimators.validation import (
 from quadric.fitted import FittedModel, Model, as_judged, fitted_model
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import default_names
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
@@ -338,24 +337,38 @@ def _grouped(view: FittedModel, numbers: Sequence[int]) -> Iterator[tuple[list[i
         yield group, list(islice(left, len(group)))
 
 
+def tested_slopes(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, tuple[SlopeProof, ...]]:
+    """What is true of slopes along features, whatever the model was fitted under; by what its surfaces are known by.
+
+    Parameters
+    ----------
+    view : FittedModel
+    signs : mapping or sequence
+        As ``monotonic_cst`` of ``certify``.
+    X : array of shape (m, n)
+        In fitted units.
+    """
+    shapes, pairs = _tested(view, signs, X), zip(surfaces_of(len(view.classes)), view.surfaces, strict=True)
+    return {number: _slopes(view, [number], shapes, [own]) for number, own in pairs}
+
+
 def _tested(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, ShapeRules]:
     """Rules on slopes that a model need not have been fitted under."""
-    rules = SimpleNamespace(monotonic_cst=signs, feature_groups=view.question("feature_groups"))
-    demands = shape_demands(rules, _feature_names(view), view.n_features, view.classes, SupportLimits())
+    columns = [np.flatnonzero(view.blocks == block) for block in np.unique(view.blocks)]
+    groups = view.question("feature_groups") or [members.tolist() for members in columns if len(members) > 1]
+    rules = SimpleNamespace(monotonic_cst=signs, feature_groups=groups)
+    demands = shape_demands(rules, view.names, view.n_features, view.classes, SupportLimits())
     return {} if demands is None else demands.on_rows(X, _units(view))
 
 
 def _slopes(
     view: FittedModel, numbers: Sequence[int], shapes: Mapping[int, ShapeRules], surfaces: Sequence[QuadraticSurface]
 ) -> tuple[SlopeProof, ...]:
-    """What is true of surfaces for each rule on a slope."""
-    names, units = _feature_names(view), _units(view)
+    """What is true of surfaces for each rule on a slope, in reported units."""
     pairs = zip(numbers, surfaces, strict=True)
-    return tuple(proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), names, units))
-
-
-def _feature_names(view: FittedModel) -> list[str]:
-    return default_names(view.n_features) if view.is_surface else view.classifier._feature_names()
+    return tuple(
+        proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), view.names, view.units)
+    )
 
 
 def _units(view: FittedModel) -> Units:

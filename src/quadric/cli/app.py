@@ -37,6 +37,7 @@ COMMANDS = (
     "certify",
     "compare",
     "swap",
+    "fairness",
     "studio",
     "paper",
     "data",

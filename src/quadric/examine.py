@@ -33,7 +33,6 @@ from quadric.estimators.validation import (
 from quadric.fitted import FittedModel, Model, as_judged, fitted_model
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import default_names
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
@@ -170,7 +169,7 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     """
     view = fitted_model(model)
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
-    if view.demands(k) is not None:
+    if view.shapes:
         raise ValueError(f"a model under {RULED} is certified on rows in memory: give fewer rows")
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
@@ -313,9 +312,7 @@ def judged_surfaces(
     samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.surfaces):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {samples.target.n_classes} classes apart")
-    limits = view.limits(k)
-    if (demands := view.demands(k)) is not None:
-        limits = replace(limits, shapes=demands.on_rows(samples.X, _units(view)))
+    limits = _limits(view, k)
     signs = question.get("monotonic_cst")
     shapes = limits.shapes if signs is None else _tested(view, signs, samples.X)
     extent = samples.extent(len(limits.exclude), k=k)
@@ -338,28 +335,25 @@ def _grouped(view: FittedModel, numbers: Sequence[int]) -> Iterator[tuple[list[i
         yield group, list(islice(left, len(group)))
 
 
+def _limits(view: FittedModel, k: int) -> SupportLimits:
+    """Those on terms, with the rules on coefficients by surface."""
+    numbers = surfaces_of(len(view.classes))
+    return replace(view.limits(k), shapes={numbers[place]: shape for place, shape in view.shapes.items()})
+
+
 def _tested(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, ShapeRules]:
     """Rules on slopes that a model need not have been fitted under."""
     rules = SimpleNamespace(monotonic_cst=signs, feature_groups=view.question("feature_groups"))
-    demands = shape_demands(rules, _feature_names(view), view.n_features, view.classes, SupportLimits())
-    return {} if demands is None else demands.on_rows(X, _units(view))
+    demands = shape_demands(rules, view.names, view.n_features, view.classes, SupportLimits())
+    return {} if demands is None else demands.on_rows(X, view.units)
 
 
 def _slopes(
     view: FittedModel, numbers: Sequence[int], shapes: Mapping[int, ShapeRules], surfaces: Sequence[QuadraticSurface]
 ) -> tuple[SlopeProof, ...]:
     """What is true of surfaces for each rule on a slope."""
-    names, units = _feature_names(view), _units(view)
-    pairs = zip(numbers, surfaces, strict=True)
-    return tuple(proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), names, units))
-
-
-def _feature_names(view: FittedModel) -> list[str]:
-    return default_names(view.n_features) if view.is_surface else view.classifier._feature_names()
-
-
-def _units(view: FittedModel) -> Units:
-    return getattr(view.classifier, "_units", None) or Units.plain(view.n_features)
+    about, pairs = (view.names, view.units), zip(numbers, surfaces, strict=True)
+    return tuple(proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), *about))
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:
@@ -371,8 +365,7 @@ def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, floa
 
 def _judged_sums(view: FittedModel, moments: Moments) -> list[Judged]:
     loss, C, k, class_weight = _question(view, {})
-    own = view.limits(k), view.demands(k), _units(view)
-    sums, data = digested(moments, loss, *own, standardize=False, class_weight=class_weight)
+    sums, data = digested(moments, loss, _limits(view, k), standardize=False, class_weight=class_weight)
     facts, judged = SumFacts.of(sums), []
     for group, surfaces in _grouped(view, sums.surfaces):
         problem = problem_of(data, group, C, k)

@@ -24,7 +24,7 @@ from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.estimators.feature_rules import by_number, rules_of
-from quadric.estimators.shape_rules import ShapeDemands, shape_demands
+from quadric.estimators.shape_rules import shape_demands
 from quadric.estimators.validation import SHARED
 from quadric.extras import require
 from quadric.fitted.columns import Columns
@@ -427,20 +427,6 @@ class FittedModel(Columns):
         own: dict[str, Any] = {"lean": lean, "rules": rules_of(self.classifier)}
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, **own)
 
-    def demands(self, k: int) -> ShapeDemands | None:
-        """Rules on slopes and coefficients that the model was fitted under.
-
-        Parameters
-        ----------
-        k : int
-
-        Returns
-        -------
-        ShapeDemands or None
-        """
-        names = getattr(self.classifier, "feature_names_in_", None)
-        return shape_demands(self.classifier, names, self.n_features, self.classes, self.limits(k))
-
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
 
@@ -456,8 +442,6 @@ class FittedModel(Columns):
         limits = support_limits(self.question("include"), self.question("exclude"), names, self.n_features, int(own["k"]))
         own |= by_number(rules_of(self.classifier), names) | self.shape_parameters
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
-        if (demands := self.demands(int(own["k"]))) is not None:
-            own |= demands.parameters
         if isinstance(weights := own["class_weight"], Mapping):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})

@@ -341,19 +341,42 @@ def _limits(view: FittedModel, k: int) -> SupportLimits:
     return replace(view.limits(k), shapes={numbers[place]: shape for place, shape in view.shapes.items()})
 
 
+def tested_slopes(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, tuple[SlopeProof, ...]]:
+    """What is true of slopes along features, whatever the model was fitted under; by what its surfaces are known by.
+
+    Parameters
+    ----------
+    view : FittedModel
+    signs : mapping or sequence
+        As ``monotonic_cst`` of ``certify``.
+    X : array of shape (m, n)
+        In fitted units.
+    """
+    shapes, pairs = _tested(view, signs, X), zip(surfaces_of(len(view.classes)), view.surfaces, strict=True)
+    return {number: _slopes(view, [number], shapes, [own]) for number, own in pairs}
+
+
 def _tested(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, ShapeRules]:
     """Rules on slopes that a model need not have been fitted under."""
-    rules = SimpleNamespace(monotonic_cst=signs, feature_groups=view.question("feature_groups"))
+    columns = [np.flatnonzero(view.blocks == block) for block in np.unique(view.blocks)]
+    groups = view.question("feature_groups") or [members.tolist() for members in columns if len(members) > 1]
+    rules = SimpleNamespace(monotonic_cst=signs, feature_groups=groups)
     demands = shape_demands(rules, view.names, view.n_features, view.classes, SupportLimits())
-    return {} if demands is None else demands.on_rows(X, view.units)
+    return {} if demands is None else demands.on_rows(X, _units(view))
 
 
 def _slopes(
     view: FittedModel, numbers: Sequence[int], shapes: Mapping[int, ShapeRules], surfaces: Sequence[QuadraticSurface]
 ) -> tuple[SlopeProof, ...]:
-    """What is true of surfaces for each rule on a slope."""
-    about, pairs = (view.names, view.units), zip(numbers, surfaces, strict=True)
-    return tuple(proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), *about))
+    """What is true of surfaces for each rule on a slope, in reported units."""
+    pairs = zip(numbers, surfaces, strict=True)
+    return tuple(
+        proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), view.names, view.units)
+    )
+
+
+def _units(view: FittedModel) -> Units:
+    return getattr(view.classifier, "_units", None) or Units.plain(view.n_features)
 
 
 def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, float, int, Any]:

@@ -82,14 +82,16 @@ def test_the_command_tells_and_keeps_the_prices(tmp_path, capsys):
     data.write_text(csv_text(credit_columns()))
     fit = ["fit", str(data), "--target", "risk", "--k", "3", "--C", "4", "--loss", "least_squares", "--price-rules"]
     assert main([*fit, "--output", str(model)]) == 2
-    assert "--price-rules needs a rule: give --interactions" in " ".join(capsys.readouterr().err.split())
+    assert "--price-rules needs a rule: give --monotone, --bound" in " ".join(capsys.readouterr().err.split())
     assert not model.exists()
-    ruled = [*fit, "--hierarchy", "strong", "--max-features", "2"]
+    ruled = [*fit, "--hierarchy", "strong", "--max-features", "2", "--monotone", "income:-", "--bound", "age::0"]
     assert main([*ruled, "--output", str(model)]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines()[:-2])) <= 80
     recorded = quadric.export.read_model(model).metadata["rule_prices"]
-    assert [each["rule"] for each in recorded["prices"]] == ["strong hierarchy", "at most 2 columns", "all rules"]
+    assert [each["rule"] for each in recorded["prices"]] == [
+        *("strong hierarchy", "at most 2 columns", "never rises with income", "coefficient of age at most 0", "all rules")
+    ]
     assert f"{100 * recorded['prices'][0]['cost']:+.2f} %" in text
     page = tmp_path / "page.html"
     drawn = ["--bootstrap", "0", "--ks", "3", "--no-bounds", "--folds", "2"]

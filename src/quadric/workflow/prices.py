@@ -189,25 +189,26 @@ def rule_prices(
     )
     changes = {words: change | kind for words, change in rules.items()}
     labels = view.class_texts if len(view.surfaces) > 1 else ()
-    return priced(search, lambda one: one.fit(rows, codes, sample_weight), changes, view.term_names, labels, scoring)
+
+    def fit(change: Mapping[str, Any]) -> SparseQuadraticSVCCV:
+        return clone(search).set_params(**change).fit(rows, codes, sample_weight)
+
+    return priced(fit, changes, view.term_names, labels, scoring)
 
 
 def priced(
-    search: SparseQuadraticSVCCV,
-    fit: Callable[[SparseQuadraticSVCCV], SparseQuadraticSVCCV],
+    fit: Callable[[Mapping[str, Any]], SparseQuadraticSVCCV],
     changes: Mapping[str, Mapping[str, Any]],
     terms: Sequence[str],
     labels: Sequence[str],
     scoring: str,
 ) -> RulePrices:
-    """The prices of rules of a search of one cell.
+    """The prices of rules of a cross-validation of one k and one C.
 
     Parameters
     ----------
-    search : SparseQuadraticSVCCV
-        Not fitted, with one k and one C.
     fit : callable
-        Fits it.
+        From parameters that differ to what is fitted with them.
     changes : mapping
         By what a rule says, the parameters without it.
     terms : sequence of str
@@ -228,7 +229,7 @@ def priced(
     for number, (words, change) in enumerate(wanted.items()):
         with part(number / len(wanted), (number + 1) / len(wanted)):
             advance(0.0, f"without: {words}" if words else "with all rules")
-            fits.append(_Cell.of(fit(clone(search).set_params(**change)), terms, labels, measure_named(scoring).sign))
+            fits.append(_Cell.of(fit(change), terms, labels, measure_named(scoring).sign))
     ruled, *others = fits
     prices = tuple(ruled.beside(words, other) for words, other in zip([*wanted][1:], others, strict=True))
     return RulePrices(ruled.objective, Figure.of(ruled.scores), scoring, len(ruled.scores), prices)

@@ -93,17 +93,3 @@ def _limit_words(term: str, limits: Sequence[float | None]) -> str:
     low, high = (None if limit is None or isinf(limit) else f"{limit:g}" for limit in limits)
     ends = " and ".join([*[f"at least {low}"] * (low is not None), *[f"at most {high}"] * (high is not None)])
     return f"coefficient of {term} {ends or 'free'}"
-
-
-def rule_words(owner: Any) -> str | None:
-    """All rules in a few words; None where there are none.
-
-    Parameters
-    ----------
-    owner : estimator or TrainingOptions
-
-    Returns
-    -------
-    str or None
-    """
-    return ", ".join([*listed_rules(owner), *listed_shapes(owner)]) or None

@@ -412,6 +412,20 @@ class FittedModel(Columns):
         own: dict[str, Any] = {"lean": lean, "rules": rules_of(self.classifier)}
         return support_limits(self.question("include"), self.question("exclude"), names, self.n_features, k, terms, **own)
 
+    def demands(self, k: int) -> ShapeDemands | None:
+        """Rules on slopes and coefficients that the model was fitted under.
+
+        Parameters
+        ----------
+        k : int
+
+        Returns
+        -------
+        ShapeDemands or None
+        """
+        names = getattr(self.classifier, "feature_names_in_", None)
+        return shape_demands(self.classifier, names, self.n_features, self.classes, self.limits(k))
+
     def procedure(self) -> SparseQuadraticSVC:
         """How the classifier was fitted, as an estimator that is not: all its parameters, k and C as chosen, terms by position.
 

@@ -50,6 +50,13 @@ class ShapeDemands:
     groups: tuple[IntArray, ...]
     names: tuple[str, ...]
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The same as parameters of an estimator, with numbers of features and terms, and positions of classes as labels."""
+        signs = {surface: dict(own) for surface, own in self.slopes.items()}
+        limits = {surface: {term: (low, high) for term, low, high in own} for surface, own in self.bounds.items()}
+        return {"monotonic_cst": signs or None, "coef_bounds": limits or None}
+
     def on(self, data: LabelledSamples | SummedSamples) -> dict[int, ShapeRules]:
         """The rules with what training data, in the units of a fit, say of the values that features can take."""
         return self._on_sums(data) if isinstance(data, SummedSamples) else self.on_rows(data.X)

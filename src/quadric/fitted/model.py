@@ -24,6 +24,7 @@ from quadric.estimators.calibration import METHODS, CalibratedModel, Calibration
 from quadric.estimators.constraints import QUADRATIC, support_limits
 from quadric.estimators.cutoffs import EVEN
 from quadric.estimators.feature_rules import by_number, rules_of
+from quadric.estimators.shape_rules import ShapeDemands, shape_demands
 from quadric.estimators.validation import SHARED
 from quadric.extras import require
 from quadric.fitted.columns import Columns
@@ -441,6 +442,8 @@ class FittedModel(Columns):
         limits = support_limits(self.question("include"), self.question("exclude"), names, self.n_features, int(own["k"]))
         own |= by_number(rules_of(self.classifier), names)
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
+        if (demands := self.demands(int(own["k"]))) is not None:
+            own |= demands.parameters
         if isinstance(weights := own["class_weight"], Mapping):
             own["class_weight"] = {i: weights[label] for i, label in enumerate(self.classes.tolist()) if label in weights}
         return SparseQuadraticSVC(**{name: own[name] for name in SparseQuadraticSVC().get_params() if name in own})

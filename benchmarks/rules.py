@@ -55,12 +55,12 @@ def enumerated(loss: str, kind: str, count: int) -> Iterator[Row]:
         truth = Enumeration.of(problem, loss)
         for method in ("best", "exact"):
             model = SparseQuadraticSVC(problem.k, problem.C, loss=loss, method=method, **PLAIN, **problem.parameters)
-            (certificate,) = model.fit(problem.X, problem.y).certificates_
-            live = tuple(np.flatnonzero(model.coef_[0]).tolist())
-            errors.append(abs(certificate.objective / truth.values.get(live, np.inf) - 1.0))
+            certificate = model.fit(problem.X, problem.y).certificates_[0]
+            live = tuple(np.flatnonzero(model.coef_.any(axis=0)).tolist())
+            errors.append(truth.error(live, certificate.objective))
             if certificate.swap_optimal:
                 claimed += 1
-                wrong += not truth.is_swap_optimal(live, EQUAL)
+                wrong += not truth.is_swap_optimal(live, certificate.objective, EQUAL)
             if certificate.lower_bound is not None:
                 above += certificate.lower_bound > truth.optimum * (1.0 + EQUAL)
             if method == "best":
@@ -76,8 +76,8 @@ def enumerated(loss: str, kind: str, count: int) -> Iterator[Row]:
 
 
 def enumeration(losses: list[str], quick: bool) -> Iterator[Row]:
-    for loss in losses:
-        for kind in KINDS:
+    for kind in KINDS:
+        for loss in losses:
             yield from enumerated(loss, kind, QUICK_PROBLEMS if quick else PROBLEMS)
 
 
@@ -184,8 +184,8 @@ def supports(losses: list[str], quick: bool) -> Iterator[Row]:
 
 
 def objective(model: SparseQuadraticSVC) -> float:
-    """The sum over classes."""
-    return sum(certificate.objective for certificate in model.certificates_)
+    """The sum over classes, which is what each certificate of classes that share their terms speaks of."""
+    return sum(certificate.objective / certificate.n_surfaces for certificate in model.certificates_)
 
 
 def accuracy(X: FloatArray, y: FloatArray, own: Mapping[str, Any]) -> float:

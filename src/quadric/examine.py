@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +33,6 @@ from quadric.estimators.validation import (
 from quadric.fitted import FittedModel, Model, as_judged, fitted_model
 from quadric.geometry.box import ShapeRules
 from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import default_names
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.losses.base import Found, SparseProblem
@@ -169,7 +169,7 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     """
     view = fitted_model(model)
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
-    if view.demands(k) is not None:
+    if view.shapes:
         raise ValueError(f"a model under {RULED} is certified on rows in memory: give fewer rows")
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
@@ -244,7 +244,7 @@ def _certificates(cases: Sequence[Judged], verbose: int = 0, **limits: Any) -> l
 def _certificate(case: Judged, verbose: int = 0, **limits: Any) -> Certificate:
     """A certificate with what branch and bound proves within limits: those of ``prove``."""
     problem = case.problem
-    certificate = replace(case.certificate(case.surfaces), monotone=case.monotone)
+    certificate = case.certificate(case.surfaces)
     support, step = case.support(), problem.step()
     if support is not None:
         found = Found(support, solver_of(problem, step).refit(support).value)
@@ -253,7 +253,7 @@ def _certificate(case: Judged, verbose: int = 0, **limits: Any) -> Certificate:
         certificate = replace(certificate, swap_optimal=is_swap_optimal(problem, found, MOST_CERTIFIED) if best else False)
     else:  # terms that the problem does not allow, or too many: bound it all the same, from another start
         start = promising_support(problem, problem.explorer(step), np.random.default_rng(0))
-        found = Found(start, step.refit(start).value)
+        found = Found(start, solver_of(problem, step).refit(start).value)
     if not case.provable:
         return certificate.bounded(None)
     proof = prove(problem, found, report=writer_for(verbose), step=step, **limits)
@@ -265,7 +265,7 @@ class Judged:
     """A surface, the samples it is judged on, and the problem it is an answer to; ``terms`` names all terms, as in z.
 
     Of surfaces that share their terms all of these together, each with its judge and its question. ``provable`` says whether
-    there is memory for a bound; ``monotone``: the slopes.
+    there is memory for a bound; ``slopes`` gives what is true of surfaces for each rule on a slope.
     """
 
     surfaces: Sequence[QuadraticSurface]
@@ -274,7 +274,7 @@ class Judged:
     problem: SparseProblem
     terms: list[str]
     provable: bool = True
-    monotone: tuple[SlopeProof, ...] = ()
+    slopes: Callable[[Sequence[QuadraticSurface]], tuple[SlopeProof, ...]] = lambda surfaces: ()
 
     @property
     def live(self) -> IntArray:
@@ -283,7 +283,8 @@ class Judged:
 
     def certificate(self, surfaces: Sequence[QuadraticSurface], support: IntArray | None = None) -> Certificate:
         """Of these or other surfaces."""
-        return certificate_of(self.judges, surfaces, self.questions, support)
+        certificate = certificate_of(self.judges, surfaces, self.questions, support)
+        return replace(certificate, monotone=self.slopes(surfaces))
 
     def support(self) -> IntArray | None:
         """The support of the surfaces as positions among the candidates, filled up to k; None where it does not fit."""
@@ -311,9 +312,7 @@ def judged_surfaces(
     samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.surfaces):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {samples.target.n_classes} classes apart")
-    limits = view.limits(k)
-    if (demands := view.demands(k)) is not None:
-        limits = replace(limits, shapes=demands.on_rows(samples.X, _units(view)))
+    limits = _limits(view, k)
     signs = question.get("monotonic_cst")
     shapes = limits.shapes if signs is None else _tested(view, signs, samples.X)
     extent = samples.extent(len(limits.exclude), k=k)
@@ -324,7 +323,7 @@ def judged_surfaces(
     for group, surfaces in _grouped(view, samples.surfaces):
         problem = problem_of(data, group, C, k)
         questions = [Question(loss, C, k, samples.target.y(number), problem.terms, problem.shape) for number in group]
-        slopes = _slopes(view, group, surfaces, shapes)
+        slopes = partial(_slopes, view, group, shapes)
         judged.append(Judged(surfaces, [judge] * len(group), questions, problem, view.term_names, provable, slopes))
     return judged
 
@@ -336,24 +335,44 @@ def _grouped(view: FittedModel, numbers: Sequence[int]) -> Iterator[tuple[list[i
         yield group, list(islice(left, len(group)))
 
 
+def _limits(view: FittedModel, k: int) -> SupportLimits:
+    """Those on terms, with the rules on coefficients by surface."""
+    numbers = surfaces_of(len(view.classes))
+    return replace(view.limits(k), shapes={numbers[place]: shape for place, shape in view.shapes.items()})
+
+
+def tested_slopes(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, tuple[SlopeProof, ...]]:
+    """What is true of slopes along features, whatever the model was fitted under; by what its surfaces are known by.
+
+    Parameters
+    ----------
+    view : FittedModel
+    signs : mapping or sequence
+        As ``monotonic_cst`` of ``certify``.
+    X : array of shape (m, n)
+        In fitted units.
+    """
+    shapes, pairs = _tested(view, signs, X), zip(surfaces_of(len(view.classes)), view.surfaces, strict=True)
+    return {number: _slopes(view, [number], shapes, [own]) for number, own in pairs}
+
+
 def _tested(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, ShapeRules]:
     """Rules on slopes that a model need not have been fitted under."""
-    rules = SimpleNamespace(monotonic_cst=signs, feature_groups=view.question("feature_groups"))
-    demands = shape_demands(rules, _feature_names(view), view.n_features, view.classes, SupportLimits())
+    columns = [np.flatnonzero(view.blocks == block) for block in np.unique(view.blocks)]
+    groups = view.question("feature_groups") or [members.tolist() for members in columns if len(members) > 1]
+    rules = SimpleNamespace(monotonic_cst=signs, feature_groups=groups)
+    demands = shape_demands(rules, view.names, view.n_features, view.classes, SupportLimits())
     return {} if demands is None else demands.on_rows(X, _units(view))
 
 
 def _slopes(
-    view: FittedModel, numbers: Sequence[int], surfaces: Sequence[QuadraticSurface], shapes: Mapping[int, ShapeRules]
+    view: FittedModel, numbers: Sequence[int], shapes: Mapping[int, ShapeRules], surfaces: Sequence[QuadraticSurface]
 ) -> tuple[SlopeProof, ...]:
-    """What is true of surfaces for each rule on a slope."""
-    names, units = _feature_names(view), _units(view)
+    """What is true of surfaces for each rule on a slope, in reported units."""
     pairs = zip(numbers, surfaces, strict=True)
-    return tuple(proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), names, units))
-
-
-def _feature_names(view: FittedModel) -> list[str]:
-    return default_names(view.n_features) if view.is_surface else view.classifier._feature_names()
+    return tuple(
+        proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), view.names, view.units)
+    )
 
 
 def _units(view: FittedModel) -> Units:
@@ -369,13 +388,12 @@ def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, floa
 
 def _judged_sums(view: FittedModel, moments: Moments) -> list[Judged]:
     loss, C, k, class_weight = _question(view, {})
-    own = view.limits(k), view.demands(k), _units(view)
-    sums, data = digested(moments, loss, *own, standardize=False, class_weight=class_weight)
+    sums, data = digested(moments, loss, _limits(view, k), standardize=False, class_weight=class_weight)
     facts, judged = SumFacts.of(sums), []
     for group, surfaces in _grouped(view, sums.surfaces):
         problem = problem_of(data, group, C, k)
         judges = [SumsJudge(part, facts) for part in problem.parts]
         question = Question(loss, C, k, np.empty(0), problem.terms, problem.shape)
-        slopes = _slopes(view, group, surfaces, problem.rule.shapes)
-        judged.append(Judged(surfaces, judges, [question] * len(group), problem, view.term_names, monotone=slopes))
+        slopes = partial(_slopes, view, group, problem.rule.shapes)
+        judged.append(Judged(surfaces, judges, [question] * len(group), problem, view.term_names, slopes=slopes))
     return judged

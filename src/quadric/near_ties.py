@@ -15,6 +15,7 @@ from quadric.examine import Judged, check_limits, judged_surfaces
 from quadric.fitted import FittedModel, Model, as_judged
 from quadric.geometry.surface import QuadraticSurface
 from quadric.notebook import Html, paragraph, table, view
+from quadric.search.shapes import solver_of
 from quadric.search.ties import TiedSupports, near_ties, proved_ties
 from quadric.types import IntArray
 
@@ -128,7 +129,7 @@ class FoundSupport:
             Of the kind of the original.
         """
         problem, surfaces = self.case.problem, list(self.view.surfaces)
-        refit = problem.step().refit(self.support)
+        refit = solver_of(problem).refit(self.support)
         found = problem.surfaces(refit.z, refit.c)
         certificate = self.case.certificate(found, problem.terms[self.support])
         places = range(self.number, self.number + len(found))
@@ -263,8 +264,6 @@ def _tied(case: Judged, within: float, limits: Mapping[str, Any] | None) -> Tied
     if support is None:
         raise ValueError("the model has terms that its problem does not allow on these data")
     problem = case.problem
-    if problem.shape is not None:
-        raise ValueError("near ties of models under monotonic_cst or coef_bounds are not known yet")
     return near_ties(problem, support, within) if limits is None else proved_ties(problem, support, within, **limits)
 
 

@@ -195,6 +195,9 @@ class TableClassifier(Classifier, BaseEstimator):
         if isinstance(values["class_weight"], Mapping):
             names = label_texts("class_weight", list(values["class_weight"]))
             values["class_weight"] = dict(zip(names, values["class_weight"].values(), strict=True))
+        for name in ("monotonic_cst", "coef_bounds"):
+            if (rules := values[name]) and all(isinstance(own, Mapping) for own in rules.values()):
+                values[name] = dict(zip(label_texts(name, list(rules)), rules.values(), strict=True))
         return TrainingOptions(**values)
 
     def predict(self, X: Rows) -> np.ndarray:

@@ -1,12 +1,19 @@
 """Samples on the command line: ``quadric fit`` with rows set aside and with other tables."""
 
+import csv
 import json
 import re
 
 import numpy as np
 import pytest
+from scipy.special import betainc
+from scipy.stats import binomtest, chi2, norm
+from sklearn.metrics import roc_auc_score
 
 from helpers.small_tables import credit_columns, csv_text
+from quadric.export import read_model
+from quadric.tables import read_table
+from quadric.workflow import TableModel
 
 FIT = ["--target", "risk", "--loss", "least_squares", "--k", 3, "--C", 1]
 
@@ -99,3 +106,119 @@ def test_what_is_wrong_is_told_before_the_fit(refused, run, files):
     same = run(*fit, "--test", files / "data.csv")
     assert "240 of 240 rows equal rows that the model was fitted to" in same.errors[-1]
     assert "give --force" in refused(*fit, "--holdout", "0.2", code=2)
+
+
+@pytest.fixture
+def fitted(run, files):
+    """A model with a later sample, and a book of customers at two dates, of which only the first has outcomes."""
+    fit = ["fit", files / "data.csv", *FIT, "--time-column", "opened", "--after", "2025-07-01", "--output", files / "m.json"]
+    assert run(*fit).code == 0
+    columns = credit_columns(120, 5)
+    for name in columns:
+        columns[name] = list(columns[name])
+    columns["age"][60:] = [age + 15 for age in columns["age"][:60]]
+    columns["risk"][60:] = [None] * 60
+    columns["customer"] = [f"{i:03d}" for i in [*range(60), *range(5, 65)]]
+    columns["day"] = ["2025-12-31"] * 60 + ["2026-12-31"] * 60
+    (files / "book.csv").write_text(csv_text(columns))
+    return files
+
+
+def read(path):
+    head, *rows = csv.reader(path.read_text().splitlines())
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_validation_tables_follow_from_the_model_file_and_the_data(run, fitted):
+    edges = [0.3, 0.5, 0.7]
+    validate = ["validate", fitted / "m.json", fitted / "book.csv", "--grades", "0.3,0.5,0.7"]
+    more = [
+        "--development",
+        fitted / "data.csv",
+        "--id",
+        "customer",
+        "--time-column",
+        "day",
+        "--dates",
+        "2025-12-31,2026-12-31",
+    ]
+    result = run(*validate, *more, "--folder", fitted / "tables")
+    assert result.code == 0
+    assert result.errors == ["quadric: sample 'book.csv': the target 'risk' is missing in 60 rows, which are left out"]
+    assert max(map(len, result.out.splitlines()[:-1])) <= 80
+    model = TableModel(read_model(fitted / "m.json"))
+    table, text = read_table(fitted / "book.csv", text=["customer", *model.text_names]), fitted / "tables"
+    p, event = model.scores(table).probabilities[:, 1], table.labels("risk")[:60] == model.class_names[1]
+    grade = np.searchsorted(edges, p)
+    found = read(text / "calibration.csv")
+    for row, mine in zip(found, [*(grade[:60] == g for g in range(4)), np.ones(60, dtype=bool)], strict=True):
+        n, d = mine.sum(), event[mine].sum()
+        mean = p[:60][mine].mean()
+        assert (int(row["rows"]), int(row["events"])) == (n, d)
+        own = [float(row[name]) for name in ("expected", "observed", "Jeffreys", "binomial")]
+        tests = [betainc(d + 0.5, n - d + 0.5, mean), binomtest(d, n, mean, alternative="greater").pvalue]
+        assert own == pytest.approx([mean, d / n, *tests], abs=1e-10)
+    (row,) = read(text / "discrimination.csv")
+    decision = model.scores(table).decision[:60]
+    area, before = roc_auc_score(event, decision), model.saved.metadata["training"]["cross_validation"]["auc"]["mean"]
+    z = (before - area) / float(row["standard error"])
+    assert [float(row[name]) for name in ("AUC", "AUC at development", "statistic", "p-value")] == pytest.approx(
+        [area, before, z, norm.sf(z)], abs=1e-10
+    )
+    (row,) = read(text / "hosmer-lemeshow.csv")
+    values = np.array([[float(row[name]) for name in ("rows", "events", "expected")] for row in found[:4]]).T
+    statistic = np.sum((values[1] - values[0] * values[2]) ** 2 / (values[0] * values[2] * (1 - values[2])))
+    assert (float(row["statistic"]), float(row["p-value"])) == pytest.approx((statistic, chi2.sf(statistic, 4)), abs=1e-10)
+    rows = model.labelled(read_table(fitted / "data.csv", text=model.text_names))[0]  # without those that were set aside
+    shares = [
+        np.bincount(np.searchsorted(edges, own), minlength=4) / len(own)
+        for own in (model.scores(rows).probabilities[:, 1], p[60:])
+    ]
+    psi = np.sum((shares[1] - shares[0]) * np.log(shares[1] / shares[0]))
+    assert float(read(text / "stability.csv")[-1]["PSI"]) == pytest.approx(psi, abs=1e-10)
+    assert [float(row["Herfindahl"]) for row in read(text / "concentration.csv")] == pytest.approx(
+        [1 + np.log(np.sum(own**2)) / np.log(4) for own in shares], abs=1e-10
+    )
+    moves = {(row["before"], row["now"]): int(row["customers"]) for row in read(text / "migration.csv")}
+    assert sum(moves.values()) == 60
+    stayed = (grade[5:60] == 1) & (grade[60:115] == 2)
+    assert moves["2", "3"] == stayed.sum()
+    assert moves["1", "gone"] == (grade[:5] == 0).sum()
+    assert read(text / "migration-bandwidth.csv")[0]["new"] == "5"
+
+
+def test_grades_may_be_tenths_or_points_and_nothing_is_overwritten(run, refused, fitted):
+    validate = ["validate", fitted / "m.json", fitted / "data.csv"]
+    result = run(*validate, "--json")
+    assert result.errors == ["quadric: 58 of 240 rows are validated: the sample 'later', which was set aside"]
+    tables = json.loads(result.out)
+    assert len(tables["calibration"]) == 11
+    assert tables["calibration"][-1]["rows"] == 58
+    counts = [row["at development"] for row in tables["stability"][:-1]]
+    assert max(counts) - min(counts) <= 2 / 182
+    points = json.loads(run(*validate, "--json", "--points", "600:20:50", "--grades", "480,520").out)
+    odds = [50 * 2 ** ((edge - 600) / 20) for edge in (520, 480)]
+    assert [row["up to"] for row in points["calibration"][:2]] == pytest.approx([1 / (1 + each) for each in odds], abs=1e-10)
+    assert "stability" not in points
+    assert run(*validate, "--folder", fitted / "out").code == 0
+    assert "give --force" in refused(*validate, "--folder", fitted / "out", code=2).splitlines()[-1]
+    assert run(*validate, "--folder", fitted / "out", "--force").code == 0
+    moves = ["--time-column", "opened", "--dates"]
+    for options, message in {
+        ("--points", "600:20:50"): "--points is the scale of --grades",
+        ("--points", "600:0:50", "--grades", "500"): "the points that double the odds must be a number above 0",
+        ("--grades", "2,3"): "grades must be probabilities between 0 and 1",
+        ("--grades", "a"): "--grades: cannot read 'a'",
+        ("--id", "opened"): "migrations need all of --id, --time-column and --dates",
+        ("--id", "age", *moves, "2025-08-01,2025-08-02"): "--id: the model uses the column 'age'",
+        ("--id", "opened", *moves, "2025-01-01"): "two days are needed",
+        ("--id", "opened", *moves, "2025-08-01,2030-01-01"): "no row is of 2030-01-01: the dates are",
+        ("--id", "opened", *moves, "soon,later"): "dates must be days such as 2026-01-31, got 'soon'",
+        ("--id", "opened", "--time-column", "home", "--dates", "2025-08-01,2025-08-02"): "is no date",
+    }.items():
+        result = run(*validate, *options)
+        assert (result.code in (1, 2), result.out) == (True, "")
+        assert message in result.errors[-1]
+    bare = ["fit", fitted / "data.csv", *FIT, "--no-calibrate", "--output", fitted / "bare.json"]
+    assert run(*bare).code == 0
+    assert "need probabilities" in refused("validate", fitted / "bare.json", fitted / "data.csv", code=2)

@@ -1,5 +1,8 @@
 """multiclass="shared": one list of terms for all classes, through the estimators and everything that judges them."""
 
+import re
+import runpy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -148,16 +151,35 @@ def test_equations_have_one_row_per_term_and_one_column_per_class(form):
         assert lines[-1].startswith(f"(expanded to raw units: {len(rows) - 1} terms for the model's 3,")
 
 
-def test_exports_carry_the_list(tmp_path):
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """A model of a table, in a folder with its exports."""
     frame = {f"x{i}": column for i, column in enumerate(X.T)}
     model = TableClassifier(k=2, C=4.0, loss="least_squares", multiclass="shared", calibrate=None).fit(frame, Y)
-    lines = model.equation().splitlines()
+    folder = tmp_path_factory.mktemp("exported")
+    for name in ("m.sql", "m.py", "m.tex"):
+        model.export(None, folder / name)
+    return model, folder
+
+
+def test_exports_carry_the_list(exported):
+    model, folder = exported
     for name in ("m.sql", "m.py"):
-        model.export(None, tmp_path / name)
-        text = (tmp_path / name).read_text(encoding="utf-8")
-        assert all(line in text for line in lines)
-    model.export(None, tmp_path / "m.tex")
-    latex = (tmp_path / "m.tex").read_text(encoding="utf-8")
+        text = (folder / name).read_text(encoding="utf-8")
+        assert all(line in text for line in model.equation().splitlines())
+    latex = (folder / "m.tex").read_text(encoding="utf-8")
     table = latex[latex.index(r"\[\begin{array}{rrrl}") : latex.index(r"\end{array}\]")]
     assert table.count(r"\\") == 3
     assert [row.count("&") for row in table.splitlines()[1:]] == [3] * 4
+
+
+def test_python_has_one_list_and_the_same_scores(exported):
+    model, folder = exported
+    module = runpy.run_path(str(folder / "m.py"))
+    module["check"]()
+    rows = [dict(zip(("x0", "x1", "x2", "x3"), row, strict=True)) for row in X[::15].tolist()]
+    assert_allclose(
+        [module["predict"](row)["scores"] for row in rows], model.model_.model.decision_function(X[::15]), rtol=1e-9
+    )
+    assert {len(parts) for row in rows for parts in module["terms"](row)} == {3}
+    assert len(re.findall(r"\[-?\d\S*, -?\d\S*, -?\d\S*\]\),$", (folder / "m.py").read_text(), re.MULTILINE)) == 3

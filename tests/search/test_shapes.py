@@ -12,8 +12,11 @@ from quadric.geometry.box import Box, CoefficientBound, ShapeRules, SlopeRule, l
 from quadric.geometry.cuts import Cuts
 from quadric.losses.base import Found
 from quadric.losses.supports import Move
+from quadric.search.decomposition import Status
+from quadric.search.exact import prove
 from quadric.search.methods import SearchOptions, is_swap_optimal, search
 from quadric.search.shapes import Ruled
+from quadric.search.ties import proved_ties
 
 
 def ruled_problem(loss, seed, k=3):
@@ -110,10 +113,34 @@ def test_searches_end_where_no_exchange_helps(loss):
         worst = np.array(max(values, key=values.get))
         assert is_swap_optimal(problem, Found(worst, values[tuple(worst)])) is False
         exact = search(problem, "exact", SearchOptions())
-        assert exact.lower_bound <= min(values.values()) * (1.0 + 1e-9)
+        assert exact.status is Status.OPTIMAL
+        assert exact.objective == pytest.approx(min(values.values()), rel=1e-8)
+        assert min(values.values()) * (1.0 - 1e-6) <= exact.lower_bound <= min(values.values()) * (1.0 + 1e-9)
+        short = prove(problem, Found(result.support, result.objective), node_limit=2)
+        assert short.lower_bound <= min(values.values()) * (1.0 + 1e-9)
         pd = search(problem, "pd", SearchOptions())
         assert pd.objective == pytest.approx(values[tuple(pd.support.tolist())], rel=1e-12)
     assert best >= 8
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_near_ties_have_their_prices_under_the_rules(loss):
+    problem, _, _ = ruled_problem(loss, 2)
+    ruled = Ruled(problem)
+    values = {support: ruled.fit(np.array(support)).value for support in combinations(range(problem.n_terms), 3)}
+    best = min(values, key=values.get)
+    limits = {"time_limit": None, "node_limit": None}
+    ties = proved_ties(problem, np.array(best), 0.05, **limits)
+    expected = {support for support, value in values.items() if value <= 1.05 * values[best]} - {best}
+    assert {tuple(found.support.tolist()) for found in ties.supports} == expected
+    assert len(expected) > 3
+    for found in ties.supports:
+        assert found.value == pytest.approx(values[tuple(found.support.tolist())], rel=1e-7)
+    swaps = {(swap.out, swap.into): swap.change for swap in ties.swaps}
+    for (out, into), change in swaps.items():
+        after = tuple(sorted({*best, into} - {out}))
+        assert values[best] + change == pytest.approx(values[after], rel=1e-7)
+    assert len(swaps) == sum(len(set(support) - set(best)) == 1 for support in expected)
 
 
 def test_rules_of_another_surface_do_not_count():

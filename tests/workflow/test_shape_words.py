@@ -59,8 +59,8 @@ def test_refits_keep_the_rules(made):
     view = fitted_model(model)
     assert view.is_ruled
     again = view.procedure()
-    assert again.monotonic_cst == {0: 1, 1: -1}
-    assert again.coef_bounds == {view.term_names.index("income"): (-np.inf, 2.0)}
+    assert again.monotonic_cst == {1: {0: 1, 1: -1}}
+    assert again.coef_bounds == {1: {view.term_names.index("income"): (-np.inf, 2.0)}}
     drawn = stability(model, X, y, n_boot=5)
     names = view.term_names
     assert (drawn.coef[:, :, names.index("income")] >= 0.0).all()

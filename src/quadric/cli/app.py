@@ -33,6 +33,7 @@ COMMANDS = (
     "explain",
     "report",
     "monitor",
+    "validate",
     "export",
     "certify",
     "compare",

@@ -12,7 +12,7 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, flag, note, say, say_json, working
 from quadric.cli.engines import Engine
-from quadric.cli.inputs import READING, check_there, read_data, read_table_model
+from quadric.cli.inputs import READING, check_there, column_directions, read_data, read_table_model
 from quadric.cli.layout import paragraph
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.progress import overhearing, part
@@ -47,6 +47,14 @@ def certify(
         int | None,
         typer.Option(min=0, max=LARGEST_COUNT, help="Nodes per surface for the proof: unlike seconds, they repeat."),
     ] = None,
+    monotone: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN[:+|-]",
+            help="Also tell whether the score never falls (+) or never rises (-) with a column, or with a level such as "
+            "sex=male, whatever the rules of the model are: proved for every row, or with a row where it does. Repeatable.",
+        ),
+    ] = None,
     table_format: shared.TableFormat,
     engine: Engine,
     as_json: shared.AsJson = False,
@@ -61,11 +69,12 @@ def certify(
       quadric certify model.json data.csv --time-limit 60
       quadric certify model.json data.csv --time-limit 0 --json
       quadric certify model.json data.csv --node-limit 10000 --gap-limit 0
+      quadric certify model.json data.csv --monotone income --monotone age:+
     """
     seconds = TIME_LIMIT if time_limit is None and node_limit is None else time_limit
     limits = {"time_limit": seconds, "gap_limit": gap_limit, "node_limit": node_limit}
     from quadric.examine import check_limits  # takes a second, which a help text does not have
-    from quadric.workflow.fit_summary import certificate_facts, certificate_words
+    from quadric.workflow.fit_summary import certificate_facts, certificate_words, slope_facts
 
     try:
         check_limits(limits)
@@ -73,13 +82,15 @@ def certify(
         raise UsageError(" ".join(flag(word) if word in limits else word for word in str(error).split(" "))) from None
     loaded = read_table_model(model)
     with working("certify"):
-        judged = _judged(loaded, data, table_format.how(loaded), engine, **limits)
+        judged = _judged(loaded, data, table_format.how(loaded), engine, column_directions(monotone), **limits)
     fitted = None if loaded.saved.data is None else loaded.saved.data.sha256
     same = None if None in (fitted, judged.sha256) else judged.sha256 == fitted
     certificates = judged.certificates
     subjects = loaded.class_names if len(certificates) > 1 else loaded.class_names[1:]
     if as_json:
         facts = [{"class": name, **certificate_facts(c)} for name, c in zip(subjects, certificates, strict=True)]
+        for fact, proofs in zip(facts, judged.slopes or [()] * len(facts), strict=True):
+            fact["slopes"] = [slope_facts(proof) for proof in proofs]
         say_json({"rows": judged.n_rows, "same_file": same, "certificates": facts})
         return
     no_bound = NO_BOUND if judged.is_proved else NOT_IN_MEMORY
@@ -89,6 +100,9 @@ def certify(
     for subject, certificate, constant in said:
         words = certificate_words(certificate, constant, no_bound, is_ruled=loaded.view.is_ruled)
         say(paragraph(subject, f"{certificate.n_terms} terms of {certificate.k} allowed; {words}"))
+    for name, proofs in zip(subjects, judged.slopes or [()] * len(subjects), strict=True):
+        for proof in proofs:
+            say(paragraph(f"slope of the score of {name}", proof.words()))
     if same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
 
@@ -110,11 +124,18 @@ def _proved(judge: Callable[..., quadric.workflow.Judged], *arguments: Any, **li
 
 
 def _judged(
-    model: quadric.workflow.TableModel, data: Path, how: Mapping[str, Any], engine: Engine, **limits: Any
+    model: quadric.workflow.TableModel,
+    data: Path,
+    how: Mapping[str, Any],
+    engine: Engine,
+    slopes: Mapping[str, int | None],
+    **limits: Any,
 ) -> quadric.workflow.Judged:
     from quadric.workflow.certifying import needs_rows
 
     check_there(data, or_folder=True)
+    if slopes and (engine.engine is not None or quadric.workflow.is_streamed(data, needs_rows(model))):
+        raise UsageError("--monotone needs the rows in memory: certify a part of them")
     if engine.engine is not None:
         with engine.table(data, model.text_names) as parts:
             return _proved(quadric.workflow.certify_stream, model, parts, **limits)
@@ -123,4 +144,4 @@ def _judged(
         return _proved(quadric.workflow.certify_stream, model, stream, **limits)
     table = read_data(data, how, model.text_names)
     with part(READING, 1.0):
-        return _proved(quadric.workflow.certify_table, model, table, **limits)
+        return _proved(quadric.workflow.certify_table, model, table, slopes=slopes, **limits)

@@ -35,7 +35,10 @@ SLACK = 3.0
 # Files that only this command writes; it lets go of them when it ends
 CLAIMS = ExitStack()
 # Flags that are not named like the parameter of the library that they set
-OTHER_NAMES = {"cross_validate": "--cv", "n_jobs": "--jobs", "interaction_cst": "--interactions", "folder": "--output"}
+OTHER_NAMES = {
+    **{"cross_validate": "--cv", "n_jobs": "--jobs", "folder": "--output"},
+    **{"interaction_cst": "--interactions", "monotonic_cst": "--monotone", "coef_bounds": "--bound"},
+}
 
 
 # Between the lines of an error that is a list

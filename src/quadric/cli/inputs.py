@@ -170,3 +170,42 @@ def column_prices(items: Sequence[str] | None) -> dict[str, float] | None:
         except ValueError:
             raise UsageError(f"--feature-cost: cannot read {quoted(item)}; write COLUMN:PRICE") from None
     return out or None
+
+
+SIGNS = {"+": 1, "1": 1, "+1": 1, "increasing": 1, "-": -1, "-1": -1, "decreasing": -1, "0": 0}
+
+
+def column_signs(items: Sequence[str] | None) -> dict[str, int] | None:
+    """Read directions by the names of columns: "income:-", with more than two classes "bad:income:-"."""
+    out: dict[str, int] = {}
+    for item in items or ():
+        name, _, sign = item.rpartition(":")
+        if not name or sign not in SIGNS:
+            raise UsageError(f"--monotone: cannot read {quoted(item)}; write COLUMN:+ (never falls) or COLUMN:- (never rises)")
+        if out.setdefault(name, SIGNS[sign]) != SIGNS[sign]:
+            raise UsageError(f"--monotone: two rules on {quoted(name)} contradict each other")
+    return out or None
+
+
+def column_directions(items: Sequence[str] | None) -> dict[str, int | None]:
+    """Read columns whose direction is asked for: "income" for either, "income:-" for one."""
+    out: dict[str, int | None] = {}
+    for item in items or ():
+        name, _, sign = item.rpartition(":")
+        is_given = bool(name) and SIGNS.get(sign, 0) != 0
+        out[name if is_given else item] = SIGNS[sign] if is_given else None
+    return out
+
+
+def term_limits(items: Sequence[str] | None) -> dict[str, tuple[float | None, float | None]] | None:
+    """Read limits of coefficients by the names of terms: "age*debt:0:", with more than two classes "bad:age*debt:0:"."""
+    out: dict[str, tuple[float | None, float | None]] = {}
+    for item in items or ():
+        try:
+            name, low, high = item.rsplit(":", 2)
+            limits = (float(low) if low.strip() else None, float(high) if high.strip() else None)
+        except ValueError:
+            raise UsageError(f"--bound: cannot read {quoted(item)}; write TERM:LOW:HIGH, with nothing for no limit") from None
+        if out.setdefault(name, limits) != limits:
+            raise UsageError(f"--bound: two rules on {quoted(name)} contradict each other")
+    return out or None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,17 @@ import typer
 
 import quadric
 from quadric.cli.console import UsageError, as_usage, check_free, flag
-from quadric.cli.inputs import check_there, class_weights, column_prices, column_sets, integers, number_or_word, numbers
+from quadric.cli.inputs import (
+    check_there,
+    class_weights,
+    column_prices,
+    column_sets,
+    column_signs,
+    integers,
+    number_or_word,
+    numbers,
+    term_limits,
+)
 from quadric.workflow.options import TrainingOptions, choices
 
 DataFile: TypeAlias = Annotated[
@@ -163,6 +173,23 @@ def weights_written(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else [f"{name}={weight}" for name, weight in value.items()]
 
 
+def signs_written(value: Any) -> list[str]:
+    """As ``column_signs`` reads them."""
+    marks = {1: "+", "increasing": "+", -1: "-", "decreasing": "-", 0: "0"}
+    return [f"{name}:{marks[sign]}" for name, sign in _flat(value)]
+
+
+def limits_written(value: Any) -> list[str]:
+    """As ``term_limits`` reads them."""
+    return [":".join([name, *("" if end is None else str(end) for end in ends)]) for name, ends in _flat(value)]
+
+
+def _flat(rules: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Rules by name, after that of a class where they are by class."""
+    for name, own in rules.items():
+        yield from ((f"{name}:{inner}", one) for inner, one in own.items()) if isinstance(own, Mapping) else [(name, own)]
+
+
 def sets_written(value: Any) -> list[str]:
     """As ``column_sets`` reads them."""
     return ["none"] if isinstance(value, str) else [",".join(members) for members in value]
@@ -288,6 +315,22 @@ FLAGS = {
         prices_written,
     ),
     "max_cost": Flag("Largest sum of the prices of the columns in the terms of one surface."),
+    "monotonic_cst": Flag(
+        "Column along which the score never falls (+) or never rises (-), proved for every row; or a level of a text column, "
+        "such as sex=male. The score is that of --positive; of more than two classes, name one: bad:income:-. Repeatable.",
+        "COLUMN:+|-",
+        list[str] | None,
+        column_signs,
+        signs_written,
+    ),
+    "coef_bounds": Flag(
+        "Limits of the coefficient of a term, in the units in which terms are counted; nothing for no limit: 'age*debt:0:' is "
+        "not negative. Repeatable.",
+        "TERM:LOW:HIGH",
+        list[str] | None,
+        term_limits,
+        limits_written,
+    ),
     "frozen": _several("Column that changes advised by quadric explain must leave alone. Repeatable.", "COLUMN"),
     "actionable": _several(ACTIONABLE, "COLUMN:up|down|step"),
     "seed": Flag("Seed of folds and search: same seed, same result."),
@@ -302,7 +345,7 @@ FLAGS = {
 # Groups of the options in help texts
 PANELS = {
     "Model": "k C loss terms method multiclass standardize clip class_weight include exclude",
-    "Rules": "interaction_cst hierarchy max_features feature_cost max_cost",
+    "Rules": "monotonic_cst coef_bounds interaction_cst hierarchy max_features feature_cost max_cost",
     "Samples": "holdout time_column after",
     "Cross-validation": "cross_validate folds groups scoring rule ks Cs",
     "Columns": "ignore keep texts dates coding missing unseen rare max_levels",

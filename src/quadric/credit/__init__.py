@@ -1,5 +1,16 @@
 """Credit scoring: calibrated probabilities, points, measures of separation and stability, validation tables."""
 
+from quadric.credit.backtesting import (
+    Concentration,
+    GradeTable,
+    Migrations,
+    SignificanceTest,
+    auc_drop_test,
+    binomial_test,
+    concentration_test,
+    hosmer_lemeshow_test,
+    jeffreys_test,
+)
 from quadric.credit.cutoffs import CutoffTable, cutoff_table
 from quadric.credit.intervals import Estimate, auc_interval
 from quadric.credit.metrics import (
@@ -34,27 +45,36 @@ from quadric.fitted.points import ScoreScale
 
 __all__ = [
     "CalibratedModel",
+    "Concentration",
     "CutoffChoice",
     "CutoffTable",
     "Distribution",
     "Drift",
     "Estimate",
     "GainsTable",
+    "GradeTable",
     "IsotonicCalibration",
+    "Migrations",
     "RoundingLoss",
     "ScoreScale",
     "SigmoidCalibration",
+    "SignificanceTest",
     "StabilityTable",
     "TermPoints",
     "ValidationTable",
     "auc",
+    "auc_drop_test",
     "auc_interval",
+    "binomial_test",
     "column_drifts",
+    "concentration_test",
     "contribution_drifts",
     "cutoff_by_cost",
     "cutoff_table",
     "gains_table",
     "gini",
+    "hosmer_lemeshow_test",
+    "jeffreys_test",
     "ks_statistic",
     "population_stability_index",
     "rounding_loss",

@@ -95,7 +95,7 @@ def stability_table(
         upto=np.concatenate([edges, [np.inf]]),
         expected=shares[0],
         actual=shares[1],
-        contribution=_contributions(*shares),
+        contribution=index_contributions(*shares),
     )
 
 
@@ -328,7 +328,7 @@ class Drift:
         """
         if not before.has_bins_of(now):
             raise ValueError(f"the distributions of {name} have different bins")
-        psi, chance = float(_contributions(before.shares, now.shares).sum()), _by_chance(before, now)
+        psi, chance = float(index_contributions(before.shares, now.shares).sum()), _by_chance(before, now)
         return Drift(name, psi, before.mean, now.mean, before.missing_share, now.missing_share, now.other_share, chance)
 
 
@@ -464,8 +464,18 @@ def _most_frequent(column: np.ndarray, weight: FloatArray) -> tuple[str, ...]:
     return tuple(sorted(kept))
 
 
-def _contributions(expected: FloatArray, actual: FloatArray) -> FloatArray:
-    """Of each bin to the stability index, from shares of both samples."""
+def index_contributions(expected: FloatArray, actual: FloatArray) -> FloatArray:
+    """What each bin adds to the population stability index.
+
+    Parameters
+    ----------
+    expected, actual : arrays
+        Shares of both samples.
+
+    Returns
+    -------
+    array
+    """
     before, after = np.maximum(expected, SMALLEST_SHARE), np.maximum(actual, SMALLEST_SHARE)
     return np.asarray((after - before) * np.log(after / before))
 

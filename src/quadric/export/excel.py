@@ -17,6 +17,7 @@ from quadric.extras import require
 from quadric.files import write_atomically
 from quadric.fitted import Model
 from quadric.fitted.points import ScoreScale
+from quadric.geometry.writing import shared_terms
 from quadric.tables import InputColumn
 from quadric.tables.dates import NUMBER_FORM
 from quadric.tables.numbers import number_marks
@@ -312,7 +313,9 @@ class _Book:
             ends = [variable.limits.get(sign) for sign in "<>"]
             sheet.write_row(row, 0, [feature.name, name, feature.kind, level, variable.center, variable.scale, *ends])
         sheet.write_column(1, CLASSES, self.scoring.classes)
-        start = len(self.names) + 2
+        start = max(len(self.names), len(self.scoring.classes)) + 2
+        if self.scoring.shares_terms:
+            return self._shared_table(start)
         sheet.write_row(start, 0, ["score", "term", None, None, "coefficient"], self.bold)
         cells = []
         for name, surface in zip(self.scoring.outputs().scores, self.scoring.surfaces, strict=True):
@@ -322,6 +325,18 @@ class _Book:
             cells.append([f"Model!{self._fixed(row, 4)}" for row, _ in rows])
             start += len(rows)
         return cells
+
+    def _shared_table(self, start: int) -> list[list[str]]:
+        """One row for each term and one column for each class; the cells as ``_model`` gives them."""
+        sheet, surfaces = self.sheets["Model"], self.scoring.surfaces
+        sheet.write_row(start, 0, ["term", None, None, None, *self.scoring.outputs().scores], self.bold)
+        names = {p.factors: name for f in surfaces for p, (name, _) in zip(f.products, f.terms(self.names), strict=True)}
+        rows = {}
+        for row, term in enumerate(shared_terms(surfaces), start=start + 1):
+            sheet.write_row(row, 0, [names.get(term.factors, "1"), None, None, None, *term.coefficients])
+            rows[term.factors] = row
+        listed = ([(), *(product.factors for product in surface.products)] for surface in surfaces)
+        return [[f"Model!{self._fixed(rows[own], 4 + s)}" for own in factors] for s, factors in enumerate(listed)]
 
     def _levels(self) -> None:
         sheet = self.sheets["Levels"]

@@ -6,6 +6,7 @@ from quadric.estimators.calibration import Calibration, IsotonicCalibration, Sig
 from quadric.export.equations import equation, heading
 from quadric.export.scoring import ScoringModel, missing_values, scoring_model
 from quadric.fitted import Model, Variable
+from quadric.geometry.writing import shared_terms
 from quadric.tables import InputColumn
 from quadric.tables.dates import FORMS, ISO_DATE
 from quadric.tables.numbers import number_marks
@@ -200,11 +201,21 @@ def _terms(scoring: ScoringModel) -> list[str]:
         missing, convert = (*map(str.lower, texts), *numbers), _converter(column)
         lines.append(f"x{i} = cell(row, {column.name!a}, {convert}, {column.blanks!a}, {missing!a})")
     lines += [f"v{i} = {_variable(scoring, variable)}" for i, variable in enumerate(scoring.variables)]
+    if scoring.shares_terms:
+        return [*lines, *_shared_table(scoring)]
     lines.append("return [")
     for surface in scoring.surfaces:
         products = [" * ".join([repr(t.coefficient), *(f"v{v}" for v in t.factors)]) for t in surface.products]
         lines += ["    [", *(f"        {value}," for value in [repr(surface.c), *products]), "    ],"]
     return [*lines, "]"]
+
+
+def _shared_table(scoring: ScoringModel) -> list[str]:
+    """One list of terms, each with a coefficient for each class."""
+    *terms, constant = shared_terms(scoring.surfaces)
+    values = [(" * ".join(f"v{v}" for v in term.factors) or "1.0", term) for term in (constant, *terms)]
+    rows = [f"    ({value}, {list(term.coefficients)!r})," for value, term in values]
+    return ["table = [", *rows, "]", "return [[value * own[i] for value, own in table if own[i]] for i in range(len(CLASSES))]"]
 
 
 def _converter(column: InputColumn) -> str:

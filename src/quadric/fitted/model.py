@@ -332,27 +332,13 @@ class FittedModel(Columns):
     @cached_property
     def shapes(self) -> dict[int, ShapeRules]:
         """Rules on slopes and coefficients that the model was fitted under, by the position of their surface."""
-        names, box = getattr(self.classifier, "feature_names_in_", None), getattr(self.classifier, "box_", None)
-        if box is None:
-            return {}
-        limits = self.limits(int(self.question("k")))
-        demands = shape_demands(self.classifier, names, self.n_features, self.classes, limits)
-        if demands is None:
+        box = getattr(self.classifier, "box_", None)
+        demands = None if box is None else self.demands(int(self.question("k")))
+        if box is None or demands is None:
             return {}
         numbers = surfaces_of(len(self.classes))
         own = {numbers.index(number): (demands.slopes.get(number, ()), demands.bounds.get(number, ())) for number in numbers}
         return {place: ShapeRules(*rules, box) for place, rules in own.items() if any(rules)}
-
-    @property
-    def shape_parameters(self) -> dict[str, Any]:
-        """The same rules as parameters of an estimator, by numbers of features and terms, and positions of classes."""
-        slopes = {i: {rule.feature: rule.sign for rule in shape.slopes} for i, shape in self.shapes.items() if shape.slopes}
-        bounds = {
-            i: {each.term: (each.low, each.high) for each in shape.bounds} for i, shape in self.shapes.items() if shape.bounds
-        }
-        is_single = len(self.surfaces) == 1
-        found: dict[str, dict[int, Any]] = {"monotonic_cst": slopes, "coef_bounds": bounds}
-        return {name: own[0] if is_single else own for name, own in found.items() if own}
 
     def slope_proofs(self, names: Sequence[str] | None = None) -> list[tuple[SlopeProof, ...]]:
         """What is true of each surface for each rule on a slope, in reported units.
@@ -454,7 +440,7 @@ class FittedModel(Columns):
         names = [str(name) for name in getattr(self.classifier, "feature_names_in_", default_names(self.n_features))]
         # linear terms and rules are parameters of their own
         limits = support_limits(self.question("include"), self.question("exclude"), names, self.n_features, int(own["k"]))
-        own |= by_number(rules_of(self.classifier), names) | self.shape_parameters
+        own |= by_number(rules_of(self.classifier), names)
         own |= {"include": limits.include.tolist(), "exclude": limits.exclude.tolist()}
         if (demands := self.demands(int(own["k"]))) is not None:
             own |= demands.parameters

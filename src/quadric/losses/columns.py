@@ -224,7 +224,11 @@ class SummedTableau:
 
     def after(self, move: Move) -> float:
         """The sum after a move of several terms."""
-        return sum(part.after(move) for part in self.parts)
+        return float(self.each_after(move).sum())
+
+    def each_after(self, move: Move) -> FloatArray:
+        """The minimum of each quadratic after a move of several terms."""
+        return np.array([part.after(move) for part in self.parts])
 
 
 def compounds(tableau: AnyTableau, rule: SupportRule) -> Sequence[Move]:

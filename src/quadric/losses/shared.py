@@ -18,6 +18,7 @@ from quadric.geometry.cuts import Cuts
 from quadric.geometry.energy import Energy
 from quadric.geometry.surface import QuadraticSurface
 from quadric.losses.base import Loss, RuledSolution, SparseProblem, Step, StepSolution, TrainingData
+from quadric.losses.dual import DualStep
 from quadric.losses.least_squares.problem import LeastSquaresProblem, promising_terms, summed_quadratic
 from quadric.types import FloatArray, IntArray
 
@@ -130,8 +131,28 @@ class SharedStep(Step):
         raise NotImplementedError("a cut is one on the coefficients of a single class")
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        values, bounds = zip(*(step.bracket(support) for step in self._steps), strict=True)
-        return sum(values), sum(bounds)
+        return self.bracket_below(support, np.inf, np.zeros(len(self._steps)))
+
+    def bracket_below(self, support: IntArray, ceiling: float, least: FloatArray) -> tuple[float, float]:
+        """The same until the bound reaches a ceiling of the sum; the value is then infinite.
+
+        Parameters
+        ----------
+        support : array
+        ceiling : float
+        least : array of shape (n_classes,)
+            What each class is known not to be below on the support.
+        """
+        least, value = least.copy(), 0.0
+        for i, step in enumerate(self._steps):
+            others = float(least.sum() - least[i])
+            if isinstance(step, DualStep) and step.exceeds(support, ceiling - others):
+                return np.inf, ceiling
+            own, least[i] = step.bracket(support)
+            value += own
+            if least.sum() >= ceiling:
+                return np.inf, float(least.sum())
+        return value, float(least.sum())
 
 
 def _joined(solutions: Sequence[StepSolution]) -> StepSolution:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quadric.report.drawing import Figure, Plot, Ticks, cut, png, tint, told_apart
 from quadric.report.numbers import number, short, ticks
 from quadric.report.story import PROVED_BEST, symbol
-from quadric.report.values import Coefficient, CrossValidation, Feature, Parts, ReportSummary, View
+from quadric.report.values import Coefficient, Complexity, CrossValidation, Feature, Parts, ReportSummary, View
 
 # Largest opacity in a slice, out of 255.
 STRONGEST = 190
@@ -48,6 +49,34 @@ def accuracy(cv: CrossValidation, own: int) -> Figure:
         ("threshold", "best minus one standard error"),
     )
     return _tracked(plot, "accuracy", "Out-of-fold accuracy by number of terms", described, legend, at, own)
+
+
+def complexity(found: Complexity, own: int) -> Figure:
+    """AUC out of fold against the number of terms, with the levels of other classifiers.
+
+    Parameters
+    ----------
+    found : Complexity
+    own : int
+        The model's number of terms.
+    """
+    areas = [*found.areas, *(rival.area for rival in found.rivals)]
+    ends = [area.mean + sign * (area.error or 0.0) for area in areas for sign in (-1.0, 1.0)]
+    plot = _plot_over(found.ks, ends, "out-of-fold AUC")
+    legend = [("line strong", "equations")]
+    for rival, class_ in zip(found.rivals, itertools.cycle(("line neg", "line pos", "line faint", "line bound")), strict=False):
+        plot.segments([(plot.x_range[0], rival.area.mean, plot.x_range[1], rival.area.mean)], class_)
+        legend.append((class_, cut(rival.name, 40)))
+    for k, area in zip(found.ks, found.areas, strict=True):
+        if area.error is not None:
+            plot.segments([(k, area.mean - area.error, k, area.mean + area.error)], "whisker")
+    points = [(float(k), area.mean) for k, area in zip(found.ks, found.areas, strict=True)]
+    _dotted(plot, points, "line strong")
+    x, y = points[found.ks.index(own)]
+    plot.add("circle", class_="mark best", cx=plot.x(x), cy=plot.y(y), r=7, title=f"the model, k = {own}")
+    legend.append(("mark best", f"the model, k = {own}"))
+    described = f"Mean AUC over {found.folds} folds for k from {found.ks[0]} to {found.ks[-1]}, and of other classifiers."
+    return plot.figure("complexity-chart", "AUC by number of terms", described, legend)
 
 
 def objective(views: Sequence[View], own: int, is_ruled: bool = False) -> Figure:

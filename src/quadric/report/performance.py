@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -50,7 +51,30 @@ MEANINGS = {
 }
 
 
-def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None) -> tuple[CrossValidation, IntArray, Scores]:
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """What fits to the other folds make of the rows.
+
+    Attributes
+    ----------
+    curve : CrossValidation
+    rows : array
+        Positions of the rows that were in some test fold.
+    scores : Scores
+        Of these rows, with the model's own number of terms; the mean over the folds that tested a row.
+    folds : list of pairs (train, test)
+    decisions : list of arrays of shape (n_ks, rows of the test), for two classes
+        Decision values for each number of terms.
+    """
+
+    curve: CrossValidation
+    rows: IntArray
+    scores: Scores
+    folds: list[tuple[IntArray, IntArray]]
+    decisions: list[FloatArray]
+
+
+def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None) -> OutOfFold:
     """Fit every fold for every number of terms, and score its test rows.
 
     Each fold fits the scalers before the classifier to its training rows. Codes of categories, imputed values and scalers
@@ -68,11 +92,7 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
 
     Returns
     -------
-    CrossValidation
-    array
-        Positions of the rows that were in some test fold.
-    Scores
-        Of these rows, with the model's own number of terms; the mean over the folds that tested a row.
+    OutOfFold
     """
     folds = list(check_cv(cv, subject.codes, classifier=True).split(subject.V, subject.codes))
     absent = [(i, code) for i, (train, _) in enumerate(folds) for code in np.setdiff1d(subject.codes, subject.codes[train])]
@@ -86,7 +106,7 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     check_memory(subject.procedure.loss, extent, processes)
     right = []
     total, times = np.zeros_like(subject.scores.decision), np.zeros(len(subject.V))
-    fitted = counted(workers(processes, return_as="generator")(jobs), len(folds), "cross-validation")
+    fitted = list(counted(workers(processes, return_as="generator")(jobs), len(folds), "cross-validation"))
     for (_, test), decisions in zip(folds, fitted, strict=True):
         right.append([np.sum(subject.fitted.decided(values)[0] == subject.codes[test]) for values in decisions])
         total[test] += decisions[list(ks).index(subject.k)]
@@ -94,7 +114,7 @@ def out_of_fold(subject: Subject, ks: Sequence[int], cv: Any, n_jobs: int | None
     rows = np.flatnonzero(times)
     decision = (total[rows].T / times[rows]).T
     curve = _curve(ks, np.array(right), np.array([len(test) for _, test in folds]))
-    return curve, rows, Scores(decision, *subject.fitted.decided(decision))
+    return OutOfFold(curve, rows, Scores(decision, *subject.fitted.decided(decision)), folds, fitted)
 
 
 def _before_scalers(fitted: FittedModel, X: Any) -> tuple[FloatArray, list[Any]]:

@@ -115,6 +115,7 @@ def _two_classes(summary: ReportSummary) -> dict[str, Any]:
         "current": stops[own],
         "stops_json": _as_json(stops),
         "charts": figures.performance_charts(summary),
+        "complexity_chart": None if summary.complexity is None else figures.complexity(summary.complexity, summary.k),
         "slices": [figures.slice_figure(i, picture, summary) for i, picture in enumerate(summary.slices)],
     }
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import inf
 
 from quadric.certificate import Certificate
-from quadric.report.numbers import MINUS, percent, short
-from quadric.report.values import Coefficient, Feature, Parts, ReportSummary
+from quadric.report.numbers import MINUS, number, percent, short
+from quadric.report.values import Coefficient, Complexity, Feature, Parts, ReportSummary, RivalFigures
+from quadric.workflow.cv_summary import Figure
 from quadric.workflow.fit_summary import rounded_up
 
 # Share of bootstrap fits from which a term counts as chosen again.
@@ -103,6 +105,33 @@ def simpler(summary: ReportSummary) -> str:
     if k == summary.k:
         return "No smaller number of terms has an accuracy within one standard error of the best."
     return f"An accuracy within one standard error of the best needs {simplest}."
+
+
+def last_terms(found: Complexity, k: int) -> str:
+    """What the last terms of the model buy, in a sentence."""
+    if found.last is None or found.before is None:
+        return "The model has the smallest number of terms that was tried."
+    one = k - found.before == 1
+    what = f"The last term, from {found.before} to {k}, adds" if one else f"The terms from {found.before} to {k} together add"
+    change = f"{what} {spread(found.last)} to the AUC out of fold"
+    if found.last.is_clear and found.last.mean > 0.0:
+        return f"{change}: more than chance explains."
+    return f"{change}, which is within the noise of the folds: an equation with fewer terms may do."
+
+
+def rival_words(found: RivalFigures) -> str:
+    """How another classifier does beside the model, in a sentence."""
+    name, difference = f"{found.name[:1].upper()}{found.name[1:]}", found.difference
+    if not difference.is_clear:
+        return f"{name} does not differ from this model by more than the noise of the folds."
+    size = spread(replace(difference, mean=abs(difference.mean)))
+    return f"{name} has an AUC that is {size} {'higher' if difference.mean > 0.0 else 'lower'}."
+
+
+def spread(figure: Figure) -> str:
+    """A mean over folds with its standard error."""
+    error = "" if figure.error is None else f" \N{PLUS-MINUS SIGN} {number(figure.error, 2)}"
+    return f"{number(figure.mean, 3)}{error}"
 
 
 def proved(certificate: Certificate, is_ruled: bool = False) -> str:

@@ -31,6 +31,7 @@ from quadric.fitted import Model
 from quadric.geometry.terms import term_count
 from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
+from quadric.report.complexity import complexity, usual_rivals
 from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
 from quadric.report.samples import side_by_side
 from quadric.report.slices import slices
@@ -120,6 +121,7 @@ def summarise(
     n_boot: int = 50,
     bounds: bool = True,
     cv: Any = 5,
+    rivals: Mapping[str, Any] | None = None,
     random_state: RandomState = 0,
     n_jobs: int | None = None,
     origin: tuple[str, str | None] | None = None,
@@ -166,6 +168,9 @@ def summarise(
         Whether to prove, by a limited number of nodes of branch and bound, how much better other terms could be.
     cv : int, splitter or iterable
         Folds, as in scikit-learn.
+    rivals : mapping of names to classifiers of scikit-learn, optional
+        What a model of two classes is compared with, on the same folds and columns; by default logistic regression and
+        gradient boosting.
     random_state : int, RandomState or None
         Seed of the bootstrap and of the choice of points to draw.
     n_jobs : int or None
@@ -197,7 +202,10 @@ def summarise(
     grid = stops(subject, ks) if subject.is_binary else (subject.k,)
     folding, proving, tracing, drawing, explaining = parts(10.0, 2.0, 2.0, n_boot, 4.0)  # in bootstrap fits, about
     with _timed(seconds, "cross-validation"), folding:
-        curve, tested, scores = out_of_fold(subject, grid, cv, n_jobs)
+        unseen = out_of_fold(subject, grid, cv, n_jobs)
+        curve, tested, scores = unseen.curve, unseen.rows, unseen.scores
+        others = usual_rivals(seed) if rivals is None else rivals
+        justified = complexity(subject, grid, unseen.folds, unseen.decisions, others, figures) if subject.is_binary else None
         if figures is not None:
             curve = with_figures(curve, subject.k, figures)
     with _timed(seconds, "path and certificates"):
@@ -224,6 +232,7 @@ def summarise(
         "Seed": random_state,
         "Numbers of terms": f"{grid[0]} to {grid[-1]}, {len(grid)} values" if len(grid) > 1 else grid[0],
     }
+    has = {"complexity": justified is not None, "slices": bool(pictures), "cases": bool(explained)}
     values = ReportSummary(
         name=name,
         target=target,
@@ -241,13 +250,14 @@ def summarise(
         measures=measures(subject, tested, scores, figures),
         samples=side_by_side(subject, tested, scores, samples, figures) if samples else None,
         confusion=confusion(subject, tested, scores),
+        complexity=justified,
         performance=performance(subject, tested, scores) if subject.is_binary else None,
         slices=pictures,
         cases=explained,
         card=card,
         cutoffs=() if card is None else _cutoffs(subject, card, tested, scores, costs),
         n_boot=int(n_boot),
-        absent=tuple(_absent(subject, bool(pictures), bool(explained), n_boot, hoped).items()),
+        absent=tuple(_absent(subject, has, n_boot, hoped).items()),
         **_making(subject, origin, settings, seconds, own[0].objective),
         findings=tuple(findings),
         is_ruled=subject.fitted.is_ruled,
@@ -260,9 +270,11 @@ def summarise(
 
 def _rules(subject: Subject) -> tuple[str, ...]:
     fitted = subject.fitted
-    own = SimpleNamespace(**fitted.shape_parameters)
-    shapes = listed_shapes(own, fitted.names, fitted.term_names, subject.class_names)
-    limits = [words for words, change in shapes.items() if "coef_bounds" in change]
+    limits = []
+    for place, shape in fitted.shapes.items():
+        own = SimpleNamespace(coef_bounds={bound.term: (bound.low, bound.high) for bound in shape.bounds})
+        subject_words = "" if subject.is_binary else f"score of {subject.class_names[place]}: "
+        limits += [f"{subject_words}{words}" for words in listed_shapes(own, terms=fitted.term_names)]
     return (*listed_rules(fitted.classifier), *limits, *fitted.proof_lines(subject.class_names))
 
 
@@ -289,16 +301,19 @@ def _cutoffs(
     return tuple(cutoff_table(is_bad, card.line.points(scores.decision), card.line.scale.pdo, costs, event=True).rows())
 
 
-def _absent(subject: Subject, has_slices: bool, has_cases: bool, n_boot: int, favourable: int) -> dict[str, str]:
+def _absent(subject: Subject, has: Mapping[str, bool], n_boot: int, favourable: int) -> dict[str, str]:
     if subject.is_binary:
         too_few = "the model depends on fewer than two numbers"
         never = "the calibrated probability never crosses the cut-off"
-        out = {} if has_slices else {"slices": never if subject.cutoff is None else too_few}
-        if not has_cases:
-            out["cases"] = f"the model does not predict {subject.class_names[1 - favourable]} for any row of the data"
+        reasons = {
+            "complexity": "a fold has rows of one class only",
+            "slices": never if subject.cutoff is None else too_few,
+            "cases": f"the model does not predict {subject.class_names[1 - favourable]} for any row of the data",
+        }
+        out = {chapter: reason for chapter, reason in reasons.items() if not has[chapter]}
     else:
         reason = f"this needs a model of two classes, and this one has {len(subject.class_names)}"
-        out = dict.fromkeys(("path", "performance", "slices", "cases"), reason)
+        out = dict.fromkeys(("path", "performance", "complexity", "slices", "cases"), reason)
     return out if n_boot else {**out, "stability": "no bootstrap fits were requested"}
 
 

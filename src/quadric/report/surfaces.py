@@ -92,8 +92,6 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     subject : Subject
     ks : increasing sequence of int or None
     """
-    if subject.fitted.shapes:  # the path knows no rules on slopes and coefficients
-        return (subject.k,)
     n_features, first = subject.fitted.n_features, max(1, len(subject.limits.include))
     if ks is None:
         last = max(first, min(term_count(n_features) - len(subject.limits.exclude), max(2 * subject.k, FEWEST_KS)))
@@ -101,9 +99,7 @@ def stops(subject: Subject, ks: Any) -> tuple[int, ...]:
     return tuple(sorted({*k_grid(ks, n_features).tolist(), subject.k}))
 
 
-def views_along(
-    subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool
-) -> tuple[tuple[View, ...], float | None]:
+def views_along(subject: Subject, ks: Sequence[int], own: Certificate, *, bounds: bool) -> tuple[tuple[View, ...], float]:
     """The best surface found for every number of terms (the model's own at its k), and what the path reached there.
 
     Parameters
@@ -131,7 +127,7 @@ def views_along(
         view_of(subject, surface, k, proof.bounded(None if np.isnan(bound) else bound))
         for surface, k, proof, bound in zip(surfaces, ks, proofs, proved, strict=True)
     )
-    return tuple(views), None if subject.fitted.shapes else float(path.objective[0, at])
+    return tuple(views), float(path.objective[0, at])
 
 
 def surface_summary(subject: Subject, code: int, certificate: Certificate, stability: TermStability | None) -> SurfaceSummary:

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from quadric.certificate import Certificate
 from quadric.explain import Effects
+from quadric.workflow.cv_summary import Figure
 from quadric.workflow.explaining import Explanation
 from quadric.workflow.scorecard import Card
 
@@ -132,6 +133,49 @@ class CrossValidation:
 
 
 @dataclass(frozen=True)
+class RivalFigures:
+    """Another classifier.
+
+    Attributes
+    ----------
+    name : str
+    area : Figure
+        AUC, with its standard error over the folds.
+    difference : Figure
+        How much higher it is than that of the model, paired over the folds.
+    """
+
+    name: str
+    area: Figure
+    difference: Figure
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """AUC out of fold by number of terms.
+
+    Attributes
+    ----------
+    folds : int
+    ks : tuple of int
+    areas : tuple of Figure
+        With standard errors over the folds.
+    before : int or None
+        The largest number of terms below the model's own; None if there is none.
+    last : Figure or None
+        What the model's own number of terms adds to the AUC of those before, paired over the folds.
+    rivals : tuple of RivalFigures
+    """
+
+    folds: int
+    ks: tuple[int, ...]
+    areas: tuple[Figure, ...]
+    before: int | None
+    last: Figure | None
+    rivals: tuple[RivalFigures, ...]
+
+
+@dataclass(frozen=True)
 class TermRow:
     """A term of the model, or one that bootstrap fits chose instead.
 
@@ -241,6 +285,8 @@ class ReportSummary:
         ``name`` and ``meaning``, and the value on the training data, ``fitted``, and ``out_of_fold``; None: it has none.
     confusion : tuple of tuples of int
         Out of fold: rows by actual class, columns by predicted class.
+    complexity : Complexity or None
+        AUC by number of terms, beside other classifiers; None if a fold has rows of one class only, and for more classes.
     performance : mapping or None
         How well a model separates two classes; as ``performance.performance`` describes it.
     slices : tuple of mappings
@@ -287,6 +333,7 @@ class ReportSummary:
     cross_validation: CrossValidation
     measures: tuple[Parts, ...]
     confusion: tuple[tuple[int, ...], ...]
+    complexity: Complexity | None
     performance: Parts | None
     slices: tuple[Parts, ...]
     cases: tuple[Explanation, ...]

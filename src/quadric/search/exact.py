@@ -16,6 +16,7 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Found, NoBound, Relaxation, SparseProblem, Step
 from quadric.progress import STOP, Report, advance, silent
+from quadric.search.shapes import Ruled, bounds_of, solver_of
 from quadric.search.tree import REPORT_EVERY, ProofLimits, Tree
 from quadric.types import IntArray
 
@@ -109,10 +110,10 @@ def branch_and_bound(
     """
     limits = ProofLimits(time_limit, node_limit, gap_limit)
     step = step or problem.step()
-    bounds = problem.loss.bounds(problem, step)
+    bounds = bounds_of(problem, step)
     relaxations = bounds.relaxations()
     if not relaxations:
-        return _enumerated(problem, step, start, -np.inf, limits, report)
+        return _enumerated(problem, solver_of(problem, step), start, -np.inf, limits, report)
     # the proof rests on the incumbent's value: as accurate as can be
     tree = Tree(problem, bounds, Found(start.support, bounds.examined(start.support)[0]))
     if accurate := _accurate(relaxations, tree.best.value):
@@ -122,7 +123,7 @@ def branch_and_bound(
     tree.search(relaxations, replace(limits, nodes=0), _teller(limits, silent))
     if tree.closed:
         return Proof(tree.best, tree.lower_bound, True, tree.n_nodes, history=tuple(tree.history))
-    return _enumerated(problem, step, tree.best, tree.lower_bound, limits, report)
+    return _enumerated(problem, solver_of(problem, step), tree.best, tree.lower_bound, limits, report)
 
 
 @one_blas_thread()
@@ -144,7 +145,7 @@ def supports_below(
     """
     limits = ProofLimits(time_limit, node_limit)
     problem = problem.paired()
-    bounds = problem.loss.bounds(problem, problem.step())
+    bounds = bounds_of(problem, problem.step())
     accurate = _accurate(bounds.relaxations(), ceiling)
     if not accurate or (problem.regulariser is not None and problem.regulariser.is_nearly_singular):
         return (), 0.0
@@ -169,7 +170,9 @@ def _teller(limits: ProofLimits, report: Report) -> Callable[[Tree], None]:
     return tell
 
 
-def _enumerated(problem: SparseProblem, step: Step, start: Found, floor: float, limits: ProofLimits, report: Report) -> Proof:
+def _enumerated(
+    problem: SparseProblem, step: Step | Ruled, start: Found, floor: float, limits: ProofLimits, report: Report
+) -> Proof:
     """Where rounding leaves no relaxation: every support by itself, if they are few; else what all terms together reach."""
     best, lowest, n_tried, stopped = start, np.inf, 0, False
     try:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from quadric.losses.base import Explorer, Found, SparseProblem, Step
-from quadric.losses.columns import AnyTableau, compounds
+from quadric.losses.columns import AnyTableau, SummedTableau, compounds
 from quadric.losses.pass_problem import StreamedFit, StreamedProblem, Trial
 from quadric.losses.ranked import RankedExplorer
+from quadric.losses.shared import SharedStep
 from quadric.losses.supports import Move
 from quadric.progress import Report
 from quadric.types import IntArray
@@ -90,11 +91,14 @@ def better_by_refits(problem: SparseProblem, step: Step, found: Found, most: int
     explorer, ceiling, support = problem.explorer(step), found.value * (1.0 - SLACK), found.support
     assert isinstance(explorer, RankedExplorer)
     moves, dual, model = problem.rule.moves(support), explorer.dual_tableau(support), explorer.model(support)
+    assert isinstance(step, SharedStep)
+    assert isinstance(dual, SummedTableau)
     left = np.argwhere(dual.value + dual.exchanges(moves) < ceiling)
     left = left[np.argsort(model.exchanges(moves)[tuple(left.T)], kind="stable")]
     decided = len(left) <= most
     for i, j in left if decided else left[:FIRST]:
-        value, bound = step.bracket(other := Move(moves.out[[i]], moves.into[[j]]).applied(support))
+        move = Move(moves.out[[i]], moves.into[[j]])
+        value, bound = step.bracket_below(other := move.applied(support), ceiling, dual.each_after(move))
         if value < ceiling:
             return Found(other, value), None
         decided = decided and bound >= ceiling

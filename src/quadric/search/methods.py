@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import isclose
-from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -20,7 +19,7 @@ from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove
 from quadric.search.exchanges import better_by_refits, exchanged, exchanged_by_refits, is_swap_optimal_by_passes
-from quadric.search.shapes import is_swap_optimal_under, searched_under
+from quadric.search.shapes import Ruled, is_swap_optimal_under, searched_under, solver_of
 from quadric.types import IntArray
 
 # Perturbations of the support of a cheaper loss that a search starts from.
@@ -184,16 +183,13 @@ def _decomposed(problem: SparseProblem, pool: SparseProblem, options: SearchOpti
 def search_exact(problem: SparseProblem, options: SearchOptions) -> SearchResult:
     """The best support by branch and bound, from where local search ended; the bound holds also when time runs out.
 
-    Under rules on coefficients the bound is that of the problem without them, which seldom closes the gap.
+    Under rules on coefficients bounds are those without them: they seldom close the gap where the rules cost much.
     """
     limit = options.schedule.time_limit
     local = search_best(problem, replace(options, schedule=replace(options.schedule, time_limit=None)))
-    limits: dict[str, Any] = {"time_limit": limit, "gap_limit": options.gap_limit, "report": options.report}
-    if problem.shape is not None:
-        start = Found(local.support, problem.step().refit(local.support).value)
-        return replace(local, lower_bound=prove(problem, start, **limits).lower_bound)
-    proof = prove(problem, Found(local.support, local.objective), **limits)
-    local = _refitted(local, problem.step(), proof.best.support)
+    start = Found(local.support, local.objective)
+    proof = prove(problem, start, time_limit=limit, gap_limit=options.gap_limit, report=options.report)
+    local = _refitted(local, solver_of(problem), proof.best.support)
     return replace(
         local,
         status=Status.OPTIMAL if proof.closed else Status.TIME_LIMIT if proof.stopped else local.status,
@@ -311,7 +307,7 @@ def _exchanged(problem: SparseProblem, step: Step, found: Found) -> Found:
         found = best
 
 
-def _refitted(result: SearchResult, step: Step, support: IntArray) -> SearchResult:
+def _refitted(result: SearchResult, step: Step | Ruled, support: IntArray) -> SearchResult:
     """The result with another support, if its refit is better; by a fresh solver no bit depends on the way there."""
     if not np.array_equal(support, result.support) and (refit := step.refit(support)).value < result.objective:
         return replace(result, z=refit.z, c=refit.c, support=support, objective=refit.value)

@@ -20,8 +20,11 @@ from quadric.geometry.terms import LINEAR, term_factors
 from quadric.losses.base import (
     IMPROVEMENT,
     WORKING_TERMS,
+    Bounds,
     Explorer,
+    NoBound,
     Pulls,
+    Relaxation,
     RuledSolution,
     SparseProblem,
     Step,
@@ -35,6 +38,7 @@ from quadric.search.exchanges import SLACK
 from quadric.search.structured import STRONG, Structure
 from quadric.types import BoolArray, FloatArray, IntArray
 
+NOTHING_LEFT = "monotonic_cst and coef_bounds leave no surface on the terms that were found: loosen one of them"
 # Times that coefficients which miss a rule by rounding are moved into it, each time twice as far.
 MOVES_INSIDE = 30
 # Exchanges of one support that are refitted where there is no closed form, and the most promising of more.
@@ -92,13 +96,18 @@ class Ruled:
         }
 
     def refit(self, support: IntArray) -> StepSolution:
+        """The best surface on a support, as ``Step.refit`` has it."""
         fit = self.fit(support)
         if fit is None:
-            raise Infeasible("the rules on slopes and coefficients leave no surface on the terms of a support")
+            raise Infeasible(NOTHING_LEFT)
         return fit.solution
 
     def bracket(self, support: IntArray) -> tuple[float, float]:
-        return self.refit(support).value, self._step.bracket(support)[1]  # a bound without rules holds under them
+        """F as reached on a support, and a lower bound of its minimum there; infinite where the rules leave nothing."""
+        fit = self.fit(support)
+        if fit is None:
+            return np.inf, np.inf
+        return fit.value, self._step.bracket_under(support, self._cuts(fit.cuts, support))[1]
 
     def fit(self, support: IntArray, known: Iterable[SlopeCut] = (), ceiling: float = np.inf) -> RuledFit | None:
         """The best surface on a support; None where there is none under the rules, or none below a ceiling.
@@ -112,38 +121,23 @@ class Ruled:
         """
         ruled = [(rule, *self._terms_of(rule, support)) for rule in self.shape.slopes]
         ruled = [(rule, own, partner) for rule, own, partner in ruled if len(own)]
-        limits, rows = self._limits_on(support), dict[bytes, tuple[SlopeCut, FloatArray]]()
-
-        def is_new(cut: SlopeCut) -> bool:
-            for rule, own, partner in ruled:
-                if rule == cut.rule:
-                    row = np.zeros(len(support))
-                    row[own] = rule.sign * cut.at[partner]
-                    key = row.tobytes()
-                    if key not in rows:
-                        rows[key] = cut, row
-                        return True
-            return False
-
-        for cut in known:
-            is_new(cut)
         if ceiling < np.inf and self._step.exceeds(support, ceiling):
             return None
+        cuts = self._different(known, support)
         while True:
-            A = np.array([row for _, row in rows.values()]).reshape(len(rows), len(support))
-            cuts = Cuts(np.vstack([A, limits.A]), np.append(np.zeros(len(rows)), limits.b))
             try:
-                solution = self._step.refit_under(support, cuts)
+                solution = self._step.refit_under(support, self._cuts(cuts, support))
             except Infeasible:
                 return None
             if solution.value >= ceiling:  # cuts that are not there yet can only raise it
                 return None
             lowest = [(rule, self._lowest(rule, solution.z[support], own, partner)) for rule, own, partner in ruled]
-            # rows that are cuts already are missed by rounding only
-            if not sum([is_new(SlopeCut(rule, np.append(low.at, 1.0))) for rule, low in lowest if low.slope < 0.0]):
+            missed = [SlopeCut(rule, np.append(low.at, 1.0)) for rule, low in lowest if low.slope < 0.0]
+            n_cuts, cuts = len(cuts), self._different([*cuts, *missed], support)
+            if len(cuts) == n_cuts:  # what is a cut already is missed by rounding only
                 break
         inside = self._inside(solution, support, ruled)
-        return None if inside is None else RuledFit(support, inside, tuple(cut for cut, _ in rows.values()))
+        return None if inside is None else RuledFit(support, inside, tuple(cuts))
 
     def pulls(self, fit: RuledFit) -> Pulls:
         """What the multipliers of a fit say of all terms (12.6)."""
@@ -218,6 +212,23 @@ class Ruled:
         row[partner] = z[own]
         return lowest_slope(rule, self.shape.box, row[:-1], float(row[-1]))
 
+    def _row(self, cut: SlopeCut, support: IntArray) -> FloatArray:
+        own, partner = self._terms_of(cut.rule, support)
+        row = np.zeros(len(support))
+        row[own] = cut.rule.sign * cut.at[partner]
+        return row
+
+    def _different(self, cuts: Iterable[SlopeCut], support: IntArray) -> list[SlopeCut]:
+        """Cuts that say something of a support, and nothing that another says already."""
+        rows = {row.tobytes(): cut for cut in reversed(list(cuts)) if (row := self._row(cut, support)).any()}
+        return list(rows.values())[::-1]
+
+    def _cuts(self, cuts: Sequence[SlopeCut], support: IntArray) -> Cuts:
+        """With the limits on coefficients of a support."""
+        limits = self._limits_on(support)
+        rows = np.array([self._row(cut, support) for cut in cuts]).reshape(len(cuts), len(support))
+        return Cuts(np.vstack([rows, limits.A]), np.append(np.zeros(len(cuts)), limits.b))
+
     def _limits_on(self, support: IntArray) -> Cuts:
         """Limits on the coefficients of a support."""
         rows, b = [np.zeros((0, len(support)))], list[float]()
@@ -245,13 +256,13 @@ class Ruled:
                 if lowest.is_proved:
                     continue
                 missed = True
-                # raised by the linear term or, without it, by a product with a feature of one sign
+                # raised by the linear term, which is in no other rule, or, without it, by a product with a feature of one sign
                 factors = np.append(lowest.at, 1.0)[partner]
                 steady = (partner == LINEAR) | (box.low[partner] * box.high[partner] > 0.0)
                 if not steady.any():  # a slope of one sign is zero then
                     z[own] = 0.0
                     continue
-                lever = int(np.argmax(np.where(steady, np.abs(factors), 0.0)))
+                lever = int(np.argmax(np.where(partner == LINEAR, np.inf, np.where(steady, np.abs(factors), 0.0))))
                 short = lowest.margin - lowest.slope + ROUNDING * float(np.abs(factors) @ np.abs(z[own]))
                 z[own[lever]] += rule.sign * short * 2.0**attempt / factors[lever]
             if not missed:
@@ -265,6 +276,51 @@ def solver_of(problem: SparseProblem, step: Step | None = None) -> Step | Ruled:
     """What refits a problem, under its rules on coefficients if there are any."""
     step = step or problem.step()
     return step if problem.shape is None else Ruled(problem, step)
+
+
+class RuledBounds(Bounds):
+    """Bounds without rules, which hold under them, and fits under rules for the supports whose bounds are low enough.
+
+    Parameters
+    ----------
+    bounds : Bounds
+    ruled : Ruled
+    """
+
+    def __init__(self, bounds: Bounds, ruled: Ruled) -> None:
+        self._bounds, self._ruled = bounds, ruled
+        self.tolerance, self.cheap_nodes = bounds.tolerance, bounds.cheap_nodes
+
+    def relaxations(self) -> list[Relaxation]:
+        return self._bounds.relaxations()
+
+    def minimum(self, support: IntArray) -> tuple[float, float]:
+        return np.inf, self._bounds.minimum(support)[1]
+
+    def examined(self, support: IntArray) -> tuple[float, float]:
+        try:
+            return self._ruled.bracket(support)
+        except NoBound:
+            return self._ruled.refit(support).value, self._bounds.minimum(support)[1]
+
+
+def bounds_of(problem: SparseProblem, step: Step) -> Bounds:
+    """What branch and bound asks of a problem, under its rules on coefficients if there are any."""
+    bounds = problem.loss.bounds(problem, step)
+    return bounds if problem.shape is None else RuledBounds(bounds, Ruled(problem, step))
+
+
+def exchanges_under(problem: SparseProblem, support: IntArray, ceiling: float, most: int) -> Iterator[tuple[Move, float]]:
+    """Exchanges of one term after which F under rules is below a ceiling, with its value; of many the ``most`` likeliest."""
+    ruled, explorer = Ruled(problem), problem.explorer()
+    fit, moves = _best_of(ruled, [support]), problem.rule.moves(support)
+    outlook = explorer.under(fit.solution, support, moves, ruled.pulls(fit))
+    left = np.argwhere(outlook.least <= ceiling)
+    for i, j in left[np.argsort(outlook.likely[tuple(left.T)], kind="stable")][:most]:
+        move = Move((int(moves.out[i]),), (int(moves.into[j]),))
+        other = ruled.fit(move.applied(support), fit.cuts, np.nextafter(ceiling, np.inf))
+        if other is not None:
+            yield move, other.value
 
 
 def searched_under(
@@ -314,7 +370,7 @@ def best_under(
 def _best_of(ruled: Ruled, supports: Sequence[IntArray]) -> RuledFit:
     fits = [fit for support in supports if (fit := ruled.fit(support)) is not None]
     if not fits:
-        raise Infeasible("monotonic_cst and coef_bounds leave no surface on the terms that were found: loosen one of them")
+        raise Infeasible(NOTHING_LEFT)
     return min(fits, key=lambda fit: fit.value)
 
 

@@ -10,9 +10,12 @@ from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, SparseProblem
 from quadric.losses.supports import Move
 from quadric.search.exact import supports_below
+from quadric.search.shapes import exchanges_under, solver_of
 from quadric.types import IntArray
 
 MAX_SUPPORTS = 100
+# Exchanges of one term that are refitted under rules on coefficients.
+MAX_REFITTED = 500
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,10 @@ class TiedSupports:
 def near_ties(problem: SparseProblem, support: IntArray, within: float) -> TiedSupports:
     """Supports with an objective of at most (1 + within) times that of ``support``."""
     step = problem.step()
-    found = Found(support, step.refit(support).value)
+    found = Found(support, solver_of(problem, step).refit(support).value)
     explorer = problem.explorer(step)
     ceiling = found.value * (1.0 + within)
-    swaps = _swaps(explorer, found, ceiling)
+    swaps = _swaps(explorer, found, ceiling) if problem.shape is None else _swaps_under(problem, found, ceiling)
     met = {found.support.tobytes(): found}
     waiting = [found]
     while waiting and len(met) <= MAX_SUPPORTS:
@@ -62,7 +65,7 @@ def near_ties(problem: SparseProblem, support: IntArray, within: float) -> TiedS
             other = Found(Move((swap.out,), (swap.into,)).applied(origin.support), origin.value + swap.change)
             if other.support.tobytes() not in met and len(met) <= MAX_SUPPORTS:
                 met[other.support.tobytes()] = other
-                if problem.loss.cheap_exchanges:  # otherwise a second round would take too long
+                if problem.loss.cheap_exchanges and problem.shape is None:  # otherwise a second round would take too long
                     waiting.append(other)
     others = sorted((other for other in met.values() if other is not found), key=lambda other: other.value)
     return TiedSupports(found, swaps, others)
@@ -82,6 +85,12 @@ def proved_ties(
     # where limits stopped the tree, every support below its bound is listed
     complete = within if below >= ceiling else below / ties.found.value - 1.0
     return replace(ties, supports=others, complete_within=complete)
+
+
+def _swaps_under(problem: SparseProblem, found: Found, ceiling: float) -> list[Swap]:
+    pairs = exchanges_under(problem, found.support, ceiling, MAX_REFITTED)
+    swaps = [Swap(int(move.out[0]), int(move.into[0]), value - found.value) for move, value in pairs]
+    return sorted(swaps, key=lambda swap: swap.change)
 
 
 def _swaps(explorer: Explorer, found: Found, ceiling: float) -> list[Swap]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from quadric.certificate import Certificate
-from quadric.examine import certify, certify_passes, certify_sums
+from quadric.certificate import Certificate, SlopeProof
+from quadric.errors import refuse_unknown
+from quadric.examine import certify, certify_passes, certify_sums, tested_slopes
 from quadric.fitted.model import is_level
 from quadric.labels import positions_in
 from quadric.losses import LOSS_NAMES, loss_named
 from quadric.progress import part
 from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, class_totals
-from quadric.samples.target import Target
+from quadric.samples.target import Target, surfaces_of
 from quadric.samples.units import Units
 from quadric.tables import Table
 from quadric.tables.coded import TableSource
@@ -43,6 +45,8 @@ class Judged:
         Checksum of their file.
     is_proved : bool
         Whether a bound for other terms was looked for.
+    slopes : tuple of tuples of SlopeProof
+        What was asked of slopes, by surface.
     """
 
     certificates: list[Certificate]
@@ -50,9 +54,10 @@ class Judged:
     n_rows: int
     sha256: str | None
     is_proved: bool = True
+    slopes: tuple[tuple[SlopeProof, ...], ...] = ()
 
 
-def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
+def certify_table(model: TableModel, table: Table, slopes: Mapping[str, int | None] = {}, **limits: Any) -> Judged:
     """Judge a model on a table.
 
     Parameters
@@ -60,6 +65,9 @@ def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
     model : TableModel
     table : Table
         With the target column.
+    slopes : mapping of str to 1, -1 or None
+        Columns, or levels of them, along which the score may never fall or never rise, or does either, whatever the rules of
+        the model are; of more than two classes with the class before the name, "bad:income", or of each.
     **limits : Any
         Of the proof, as in ``quadric.certify``.
 
@@ -69,7 +77,58 @@ def certify_table(model: TableModel, table: Table, **limits: Any) -> Judged:
     """
     rows, y = model.labelled(table)
     X = model.view.native(model.inputs(rows))
-    return Judged(certify(model.saved.model, X, y, **limits), model.view.is_constant(X), len(rows), table.sha256)
+    asked = asked_slopes(model, X, slopes)
+    return Judged(certify(model.saved.model, X, y, **limits), model.view.is_constant(X), len(rows), table.sha256, slopes=asked)
+
+
+def asked_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) -> tuple[tuple[SlopeProof, ...], ...]:
+    """Whether the scores of a model never fall, or never rise, along columns: proved, undecided, or with a counterexample.
+
+    Parameters
+    ----------
+    model : TableModel
+    X : rows as the model takes them
+        They tell the range of columns without caps, and which features have two values.
+    slopes : mapping
+        As in ``certify_table``.
+
+    Returns
+    -------
+    tuple of tuples of SlopeProof
+        By surface; where no direction was asked for, of the one that is proved, else of both.
+    """
+    if not slopes:
+        return ()
+    view, found = model.view, []
+    rows, numbers = view.fitted(X), surfaces_of(len(view.classes))
+    open_ends = {
+        feature.name
+        for feature, *limits in zip(view.features, view.units.low, view.units.high, strict=True)
+        if feature.kind not in ("level", "missing") and not np.isfinite(limits).all()
+    }
+    subjects = model.class_names if len(view.surfaces) > 1 else model.class_names[1:]
+    wanted = [(*_subject(name, subjects, view.names), sign) for name, sign in slopes.items()]
+    for subject, number in zip(subjects, numbers, strict=True):
+        proofs: list[SlopeProof] = []
+        for class_name, feature, sign in wanted:
+            if class_name in (None, subject):
+                texts = view.class_texts
+                both = [
+                    replace(proof, is_capped=open_ends.isdisjoint(proof.box))  # levels and flags have no other values
+                    for each in ((1, -1) if sign is None else (sign,))
+                    for proof in tested_slopes(view, {texts[number]: {feature: each}}, rows)[number]
+                ]
+                proofs += [proof for proof in both if proof.proved][:1] or both
+        found.append(tuple(proofs))
+    return tuple(found)
+
+
+def _subject(name: str, subjects: Sequence[str], names: Sequence[str]) -> tuple[str | None, int]:
+    """The class that a rule names, if any, and the number of the feature."""
+    own = next((each for each in subjects if name not in names and name.startswith(f"{each}:")), None)
+    feature = name if own is None else name.removeprefix(f"{own}:")
+    refuse_unknown([feature], names, "the model", "column or level")
+    return own, list(names).index(feature)
 
 
 def certify_stream(model: TableModel, stream: TableParts, **limits: Any) -> Judged:

@@ -103,7 +103,7 @@ class Drawing:
         refuse_unknown(self.columns, names, "the table", error=lambda text: OptionError(text, **self._roles))
         if self.time_column is not None and self.time_column in (self.target, self.groups):
             raise OptionError(f"the column {quoted(self.time_column)} cannot be the time as well", time_column=None)
-        days = None if self.time_column is None else _days(parts, self.time_column)
+        days = None if self.time_column is None else days_in(parts, self.time_column)
         rows = gathered(parts, names=[name for name in self.columns if name != self.time_column])
         is_later, is_dated = np.zeros(rows.n_rows, dtype=bool), np.ones(rows.n_rows, dtype=bool)
         if days is not None:
@@ -160,8 +160,15 @@ class Drawing:
         raise OptionError(f"no row is left for the {empty[0]} sample: the dates are from {first} to {last}", after=None)
 
 
-def _days(parts: TableStream, name: str) -> FloatArray:
-    """Days since 1970, NaN where there is no date; an error for what is no date."""
+def days_in(parts: TableStream, name: str) -> FloatArray:
+    """Days since 1970, NaN where there is no date; an error for what is no date.
+
+    Parameters
+    ----------
+    parts : TableStream
+    name : str
+        Column of dates.
+    """
     dates = gathered(parts, names=[name])
     forms = find_forms(dates, TableStream(dates), [name], [name])
     try:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any
 
-from quadric.certificate import Certificate
+from quadric.certificate import Certificate, SlopeProof
 from quadric.export import equation
 from quadric.fitted import FittedModel
+from quadric.geometry.terms import term_names
 from quadric.samples.recoding import FEWEST_ROWS
 from quadric.workflow.cutoff_words import cutoff_facts
 from quadric.workflow.cv_summary import Figure, grids_of
 from quadric.workflow.options import AUTO
-from quadric.workflow.rule_words import rule_words
+from quadric.workflow.rule_words import listed_rules, listed_shapes
 from quadric.workflow.scorers import measure_named
 from quadric.workflow.training import Trained
 
@@ -69,8 +71,21 @@ def certificate_facts(certificate: Certificate) -> dict[str, Any]:
     -------
     dict
     """
-    slopes = [asdict(proof) | {"proved": proof.proved} for proof in certificate.monotone]
-    return asdict(replace(certificate, monotone=())) | {"monotone": slopes}
+    return asdict(replace(certificate, monotone=())) | {"monotone": [slope_facts(proof) for proof in certificate.monotone]}
+
+
+def slope_facts(proof: SlopeProof) -> dict[str, Any]:
+    """What is known of a slope as plain values, for JSON and model files.
+
+    Parameters
+    ----------
+    proof : SlopeProof
+
+    Returns
+    -------
+    dict
+    """
+    return asdict(proof) | {"proved": proof.proved, "words": proof.words()}
 
 
 def _proof_words(certificate: Certificate, no_bound: str, is_ruled: bool) -> str:
@@ -132,11 +147,11 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
     return {
         "certificate": CONSTANT if any(trained.is_constant) else None,
         **(_proofs(trained, stopped) if model.method == "exact" else {}),
-        **slope_facts(trained.view, data.class_names),
+        **slope_words(trained.view, data.class_names),
         "how good": _goodness(trained),
         "beside it": _beside(trained),
         **cutoff_facts(trained),
-        "chosen": "; ".join(text for text in (terms, rule_words(trained.options), chosen) if text),
+        "chosen": "; ".join(text for text in (terms, _rule_words(trained), chosen) if text),
         "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
         "read in passes": _passes(trained),
     }
@@ -216,7 +231,7 @@ def all_facts(trained: Trained) -> dict[str, str | None]:
         "log-loss": None if found is None or found.log_loss is None else f"{_figure(found.log_loss, 'log_loss')} out of fold",
         "terms": _terms(trained),
         "chosen": _chosen(trained),
-        "rules": rule_words(trained.options),
+        "rules": _rule_words(trained),
         "runner-up": _runner_up(trained),
         **proofs,
         "left out": _excluded(trained),
@@ -248,7 +263,7 @@ def _proofs(trained: Trained, stopped: bool) -> dict[str, str]:
     return {f"proof, {name}": each for name, each in zip(trained.data.class_names, words, strict=True)}
 
 
-def slope_facts(view: FittedModel, class_names: Sequence[str]) -> dict[str, str]:
+def slope_words(view: FittedModel, class_names: Sequence[str]) -> dict[str, str]:
     """What is proved of slopes, by subject: once for two classes.
 
     Parameters
@@ -354,6 +369,13 @@ def _terms(trained: Trained) -> str:
     return (
         f"{used} of {trained.n_candidates} ({origin}); k = {model.k}, C = {model.C:g}, loss {model.loss}, method {model.method}"
     )
+
+
+def _rule_words(trained: Trained) -> str | None:
+    """All rules but those on slopes, which are told with their proofs."""
+    features = trained.data.feature_names
+    bounds = SimpleNamespace(coef_bounds=trained.data.limits.rules.get("coef_bounds"))
+    return ", ".join([*listed_rules(trained.options), *listed_shapes(bounds, features, term_names(features))]) or None
 
 
 def _chosen(trained: Trained) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, datetime, timedelta
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
 from quadric.errors import ParameterError, quoted
@@ -100,6 +100,12 @@ class TrainingOptions:
         Names of terms; a column of categories stands for all of its features.
     interaction_cst, hierarchy, max_features, feature_cost, max_cost :
         Rules on terms and columns, as in SparseQuadraticSVC, by the names of columns; the features of one column count as one.
+    monotonic_cst : mapping or None
+        Columns (or levels, "home=rent") along which the score must never fall (1 or "increasing") or never rise (-1 or
+        "decreasing"), by name; of more than two classes by class first, {"bad": {"income": -1}} or {"bad:income": -1}.
+    coef_bounds : mapping or None
+        Limits (low, high) of coefficients by the names of terms, None for none, in the units in which terms are counted; by
+        class likewise.
     frozen : tuple of str
         Columns that advice on how to change a decision must leave alone; the model file keeps them.
     actionable : tuple of str
@@ -160,6 +166,8 @@ class TrainingOptions:
     max_features: int | None = None
     feature_cost: Mapping[str, float] | None = None
     max_cost: float | None = None
+    monotonic_cst: Mapping[str, Any] | None = None
+    coef_bounds: Mapping[str, Any] | None = None
     frozen: tuple[str, ...] = ()
     actionable: tuple[str, ...] = ()
     seed: int = 0
@@ -199,6 +207,11 @@ class TrainingOptions:
             "gap_limit": rule.GAP_LIMIT,
             "fit_time_limit": tolerance,
         }
+        for name in ("monotonic_cst", "coef_bounds"):
+            if not isinstance(getattr(self, name), Mapping | None):
+                raise OptionError(
+                    f"{name} must be rules by the names of columns, got {quoted(getattr(self, name))}", **{name: None}
+                )
         hints = get_type_hints(type(self))
         for name, wanted in rules.items():
             value = getattr(self, name)

@@ -34,6 +34,7 @@ from quadric.workflow.checking import TableCheck, looked_at, settled
 from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
+from quadric.workflow.shapes import ShapeReader
 
 # Characters of a class name up to which it is also the label of the classifier
 WIDEST_LABEL = 64
@@ -53,8 +54,6 @@ class TermLimits:
         How many others are products of levels or flags that are not zero in fewer than ten rows.
     rules : mapping
         The other rules on supports as parameters of the classifier, by number of feature.
-    requested : list of int
-        Excluded terms that the user named.
     forbidden : list of int
         Terms that the other rules leave out.
     """
@@ -65,7 +64,6 @@ class TermLimits:
     n_products: int
     n_rare: int = 0
     rules: Mapping[str, Any] = field(default_factory=dict)
-    requested: list[int] = field(default_factory=list)
     forbidden: list[int] = field(default_factory=list)
 
     @property
@@ -164,7 +162,7 @@ class PreparedData:
         -------
         PreparedData
         """
-        limits = _term_limits(self.encoder, self.redundant, options)
+        limits = _term_limits(self.encoder, self.redundant, options, self.class_names, self.labels)
         thin = self.thin.difference(limits.include, limits.exclude)
         n_rare = len(thin.difference(limits.forbidden))
         limits = replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=n_rare)
@@ -435,7 +433,13 @@ def check_roles(table: Table, target: str, options: TrainingOptions) -> None:
         raise OptionError(f"the table has no column besides the target {target!r} and the ignored ones")
 
 
-def _term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], options: TrainingOptions) -> TermLimits:
+def _term_limits(
+    encoder: TableEncoder,
+    redundant: Sequence[tuple[int, int]],
+    options: TrainingOptions,
+    class_names: tuple[str, ...],
+    labels: np.ndarray,
+) -> TermLimits:
     """What the options demand, and the redundant terms unless they are demanded."""
     names = [feature.name for feature in encoder.features_]
     n = len(names)
@@ -445,22 +449,24 @@ def _term_limits(encoder: TableEncoder, redundant: Sequence[tuple[int, int]], op
         rules = _rules(encoder, options)
         demanded = support_limits(wanted, unwanted, names, n, k, rules=rules)
         requested = support_limits(wanted, unwanted, names, n, k).exclude.tolist()
+        reader = ShapeReader(encoder, class_names, options, partial(_expanded, encoder))
+        rules |= reader.parameters(labels, demanded, _columns(encoder))
+    except OptionError:
+        raise
     except ValueError as error:
         raise OptionError(str(error)) from None
     include = demanded.include.tolist()
     pairs = [pair for pair in redundant if term_index(*pair, n) not in include]
     n_squares = sum(i == j for i, j in pairs)
     exclude = sorted({*requested, *(term_index(i, j, n) for i, j in pairs)})
-    own = {"rules": rules, "requested": requested, "forbidden": demanded.exclude.tolist()}
+    own = {"rules": rules, "forbidden": demanded.exclude.tolist()}
     return TermLimits(include, exclude, n_squares, len(pairs) - n_squares, **own)
 
 
 def _rules(encoder: TableEncoder, options: TrainingOptions) -> dict[str, Any]:
     """The rules on terms and columns as rules on features, those of one column being a group."""
     rules = by_number({name: getattr(options, name, None) for name in RULES}, encoder.input_names_)
-    features: list[list[int]] = [[] for _ in encoder.input_names_]
-    for number, feature in enumerate(encoder.features_):
-        features[feature.input].append(number)
+    features = _columns(encoder)
     if isinstance(sets := rules["interaction_cst"], list):
         rules["interaction_cst"] = [[number for column in members for number in features[column]] for members in sets]
     if (prices := rules["feature_cost"]) is not None:
@@ -468,6 +474,14 @@ def _rules(encoder: TableEncoder, options: TrainingOptions) -> dict[str, Any]:
     if any(rules[name] is not None for name in BUDGETS):
         rules["feature_groups"] = [members for members in features if len(members) > 1]
     return {name: value for name, value in rules.items() if value is not None}
+
+
+def _columns(encoder: TableEncoder) -> list[list[int]]:
+    """The features of each column."""
+    features: list[list[int]] = [[] for _ in encoder.input_names_]
+    for number, feature in enumerate(encoder.features_):
+        features[feature.input].append(number)
+    return features
 
 
 def _expanded(encoder: TableEncoder, terms: Iterable[str]) -> list[str]:

@@ -96,7 +96,7 @@ class RulePrices(Sequence[RulePrice]):
         for each in self.prices:
             error = "" if each.change.error is None else f" ± {factor * each.change.error:.{digits}f}"
             terms = [*(f"+{term}" for term in each.gained), *(f"-{term}" for term in each.lost)]
-            change = f"{factor * each.change.mean:+.{digits}f}{error}{unit}"
+            change = f"{factor * (round(each.change.mean, 9) + 0.0):+.{digits}f}{error}{unit}"
             rows.append((each.rule, f"{100 * each.cost:+.2f} %", change, ", ".join(terms) or "none"))
         return rows
 
@@ -180,6 +180,8 @@ def rule_prices(
     """
     view, X, y = as_judged(model, X, y)
     rows, codes, own = view.coded(X), positions_in(view.classes, np.asarray(y)), _in_one_cell(view.procedure())
+    if len(view.surfaces) == 1:  # rules are about the one score, whatever its class is called
+        own.set_params(**{name: next(iter(rules.values())) for name in SHAPES if (rules := getattr(own, name))})
     search = own.set_params(cv=cv, n_jobs=n_jobs, scoring=scorer_for(scoring, codes))
     excludes_more = any(isinstance(step, TableEncoder) for _, step in view.steps)  # what its columns make redundant, too
     is_open = AUTO in (getattr(model, "terms", None), getattr(view.classifier, "terms", None))
@@ -189,25 +191,26 @@ def rule_prices(
     )
     changes = {words: change | kind for words, change in rules.items()}
     labels = view.class_texts if len(view.surfaces) > 1 else ()
-    return priced(search, lambda one: one.fit(rows, codes, sample_weight), changes, view.term_names, labels, scoring)
+
+    def fit(change: Mapping[str, Any]) -> SparseQuadraticSVCCV:
+        return clone(search).set_params(**change).fit(rows, codes, sample_weight)
+
+    return priced(fit, changes, view.term_names, labels, scoring)
 
 
 def priced(
-    search: SparseQuadraticSVCCV,
-    fit: Callable[[SparseQuadraticSVCCV], SparseQuadraticSVCCV],
+    fit: Callable[[Mapping[str, Any]], SparseQuadraticSVCCV],
     changes: Mapping[str, Mapping[str, Any]],
     terms: Sequence[str],
     labels: Sequence[str],
     scoring: str,
 ) -> RulePrices:
-    """The prices of rules of a search of one cell.
+    """The prices of rules of a cross-validation of one k and one C.
 
     Parameters
     ----------
-    search : SparseQuadraticSVCCV
-        Not fitted, with one k and one C.
     fit : callable
-        Fits it.
+        From parameters that differ to what is fitted with them.
     changes : mapping
         By what a rule says, the parameters without it.
     terms : sequence of str
@@ -228,7 +231,7 @@ def priced(
     for number, (words, change) in enumerate(wanted.items()):
         with part(number / len(wanted), (number + 1) / len(wanted)):
             advance(0.0, f"without: {words}" if words else "with all rules")
-            fits.append(_Cell.of(fit(clone(search).set_params(**change)), terms, labels, measure_named(scoring).sign))
+            fits.append(_Cell.of(fit(change), terms, labels, measure_named(scoring).sign))
     ruled, *others = fits
     prices = tuple(ruled.beside(words, other) for words, other in zip([*wanted][1:], others, strict=True))
     return RulePrices(ruled.objective, Figure.of(ruled.scores), scoring, len(ruled.scores), prices)

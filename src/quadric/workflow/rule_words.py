@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isinf
 from typing import Any
 
 from quadric.estimators.feature_rules import NO_INTERACTIONS, PAIRWISE
+from quadric.workflow.options import TrainingOptions
 
 # Parameters that name terms, with what that means
 TERMS = {"include": "in", "exclude": "out"}
@@ -95,15 +97,17 @@ def _limit_words(term: str, limits: Sequence[float | None]) -> str:
     return f"coefficient of {term} {ends or 'free'}"
 
 
-def rule_words(owner: Any) -> str | None:
-    """All rules in a few words; None where there are none.
+def without_rules(options: TrainingOptions) -> TrainingOptions:
+    """The same options with no rule on terms, columns, slopes or coefficients.
 
     Parameters
     ----------
-    owner : estimator or TrainingOptions
+    options : TrainingOptions
 
     Returns
     -------
-    str or None
+    TrainingOptions
     """
-    return ", ".join([*listed_rules(owner), *listed_shapes(owner)]) or None
+    rules = listed_rules(options, TERMS) | listed_shapes(options)
+    lifted: dict[str, Any] = {name: () if name in TERMS else None for change in rules.values() for name in change}
+    return replace(options, **lifted)

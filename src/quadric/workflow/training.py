@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -154,6 +154,12 @@ class Trained:
         }
         return replace(self, model=model, search=None, cross_validation=None, **figures)
 
+    def _proofs_by_class(self) -> dict[str, Any]:
+        """What is proved of slopes, by the names of the classes that the scores speak for."""
+        names = self.data.class_names if len(self.data.class_names) > 2 else self.data.class_names[1:]
+        proofs = dict(zip(names, self.view.slope_proofs(), strict=True))
+        return {name: [asdict(each) | {"words": each.words()} for each in own] for name, own in proofs.items() if own}
+
     def saved(self, **metadata: Any) -> SavedModel:
         """The model with its names, origin and history, for ``save_model``.
 
@@ -176,6 +182,7 @@ class Trained:
             "labelled": list(self.labelled),
             "read_in_passes": self.data.is_sampled,
             "cross_validation": self.cross_validation and self.cross_validation.recorded(),
+            "slopes": self._proofs_by_class(),
             "samples": self.samples and self.samples.recorded(),
             "reference": self.reference and self.reference.recorded(),
         }
@@ -496,24 +503,18 @@ def price_rules(trained: Trained) -> RulePrices:
     RulePrices
     """
     own, data = trained.classifier, trained.data
-    method = "best" if own.method == "exact" else own.method
-    options = replace(trained.options, k=own.k, C=own.C, loss=own.loss, terms=own.terms, method=method)
-    search = _new_search(data, options).set_params(**_in_memory(data, options, 0))
-    free = {"include": None, "exclude": [term for term in data.limits.exclude if term not in data.limits.requested] or None}
-    changes = {
-        words: {name: free.get(name) for name in change} | {"terms": trained.options.terms}
-        for words, change in listed_rules(options, TERMS).items()
-    }
-    features, terms = data.feature_names, term_names(data.feature_names)
-    changes |= {
-        words: change | {"terms": trained.options.terms} for words, change in listed_shapes(search, features, terms).items()
-    }
+    fixed: dict[str, Any] = {"k": own.k, "C": own.C, "loss": own.loss, "terms": own.terms, "ks": None, "Cs": None}
+    options = replace(trained.options, **fixed, method="best" if own.method == "exact" else own.method)
 
-    def fit(search: SparseQuadraticSVCCV) -> SparseQuadraticSVCCV:
-        return search._fit_coded(data.X, data.y, data.groups, data.coding)
+    def fit(change: Mapping[str, Any]) -> SparseQuadraticSVCCV:
+        # without a rule the fit would have chosen the kind of terms again
+        lifted: dict[str, Any] = {name: () if name in TERMS else value for name, value in change.items()}
+        free = replace(options, **lifted, terms=trained.options.terms if change else options.terms)
+        return choose(data.under(free), free)
 
+    rules = listed_rules(options, TERMS) | listed_shapes(options)
     labels = data.class_names if len(data.class_names) > 2 else ()
-    return priced(search, fit, changes, terms, labels, options.scoring)
+    return priced(fit, rules, term_names(data.feature_names), labels, options.scoring)
 
 
 @scales_as_prepared()

@@ -1,5 +1,6 @@
 """The report repeats the procedure that made the model, with all its parameters."""
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.model_selection import StratifiedKFold

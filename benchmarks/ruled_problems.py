@@ -6,7 +6,7 @@ Nothing here uses quadric: surfaces, energies, losses and rules are written out 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from typing import Any
 
@@ -41,7 +41,7 @@ class RuledProblem:
     Attributes
     ----------
     X, y : arrays of shape (m, n) and (m,)
-        Labels are -1 and 1.
+        Labels are -1 and 1, or several classes, each against the rest.
     C, k : float, int
     rules : dict
     """
@@ -85,7 +85,13 @@ class RuledProblem:
                     yield chosen
 
     def minimum(self, loss: str, chosen: Terms) -> float:
-        """min of F over surfaces on some terms that obey the rules on slopes and coefficients; inf where there are none."""
+        """min of F over surfaces on some terms that obey the rules on slopes and coefficients; inf where there are none.
+
+        Of several classes the sum.
+        """
+        if len(classes := np.unique(self.y)) > 2:
+            against_rest = (replace(self, y=np.where(self.y == own, 1.0, -1.0)) for own in classes)
+            return sum(one.minimum(loss, chosen) for one in against_rest)
         programme = Programme(self, chosen)
         getattr(programme, loss)()
         for rule, sign in self.rules.get("monotonic_cst", {}).items():
@@ -256,8 +262,10 @@ def random_problem(kind: str, seed: int) -> RuledProblem:
     left, right = X[:, 0] - X[:, 0].mean(), X[:, -1] - X[:, -1].mean()
     score = rng.normal() * left * right + rng.normal() * left + rng.normal() * right**2 + rng.normal(size=m) * left.std()
     y = np.where(score > np.quantile(score, rng.uniform(0.3, 0.7)), 1.0, -1.0)
-    k = int(rng.integers(2, 5 if n == 3 else 4))
-    return RuledProblem(X, y, float(4.0 ** rng.integers(-1, 5)), k, KINDS[kind](rng, n))
+    k, rules = int(rng.integers(2, 5 if n == 3 else 4)), KINDS[kind](rng, n)
+    if "multiclass" in rules:
+        y = np.digitize(score, np.quantile(score, [0.3, 0.65])).astype(float)
+    return RuledProblem(X, y, float(4.0 ** rng.integers(-1, 5)), k, rules)
 
 
 def _monotone(rng: np.random.Generator, n: int) -> dict[str, Any]:
@@ -289,6 +297,10 @@ def _all(rng: np.random.Generator, n: int) -> dict[str, Any]:
     return {**slopes, **({"coef_bounds": kept} if kept else {}), **_hierarchy(rng, n)}
 
 
+def _shared(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    return {"multiclass": "shared", **(_hierarchy(rng, n) if rng.random() < 0.3 else {})}
+
+
 KINDS = {
     "monotonic_cst": _monotone,
     "coef_bounds": _bounds,
@@ -296,5 +308,6 @@ KINDS = {
     "budgets": _budgets,
     "interaction_cst": lambda rng, n: {"interaction_cst": "no_interactions"},
     "together": _all,
+    "multiclass": _shared,
 }
 """Rules by what they are about."""

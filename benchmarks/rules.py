@@ -55,8 +55,8 @@ def enumerated(loss: str, kind: str, count: int) -> Iterator[Row]:
         truth = Enumeration.of(problem, loss)
         for method in ("best", "exact"):
             model = SparseQuadraticSVC(problem.k, problem.C, loss=loss, method=method, **PLAIN, **problem.parameters)
-            (certificate,) = model.fit(problem.X, problem.y).certificates_
-            live = tuple(np.flatnonzero(model.coef_[0]).tolist())
+            certificate = model.fit(problem.X, problem.y).certificates_[0]
+            live = tuple(np.flatnonzero(model.coef_.any(axis=0)).tolist())
             errors.append(truth.error(live, certificate.objective))
             if certificate.swap_optimal:
                 claimed += 1

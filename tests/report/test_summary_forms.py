@@ -224,7 +224,7 @@ def test_more_classes_have_an_equation_each_and_say_what_is_absent():
         assert coef == {t: v for t, v in enumerate(model[-1].coef_[i]) if v != 0}
         assert surface.view.certificate.objective == pytest.approx(model[-1].certificates_[i].objective, rel=1e-9)
         assert all(row.inclusion is not None for row in surface.terms)
-    assert {chapter for chapter, _ in summary.absent} == {"path", "performance", "slices", "cases"}
+    assert {chapter for chapter, _ in summary.absent} == {"path", "performance", "complexity", "slices", "cases"}
     assert all("has 3" in reason for _, reason in summary.absent)
     assert summary.measures[0]["fitted"] == model.score(X, y)
     assert np.sum(summary.confusion) == len(y)

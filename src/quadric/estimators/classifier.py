@@ -56,7 +56,6 @@ from quadric.samples.labelled import LabelledSamples
 from quadric.samples.moments import Moments
 from quadric.samples.sums import SummedSamples
 from quadric.samples.target import groups_of
-from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.methods import METHODS, MOST_EXAMINED, SearchOptions, search
 from quadric.search.rules import SupportLimits
@@ -506,8 +505,7 @@ def digested(
     moments: Moments,
     loss: str,
     limits: SupportLimits,
-    demands: ShapeDemands | None,
-    units: Units | None = None,
+    demands: ShapeDemands | None = None,
     *,
     standardize: bool,
     class_weight: Any,
@@ -521,9 +519,7 @@ def digested(
         One that needs sums only.
     limits : SupportLimits
     demands : ShapeDemands or None
-        Rules on coefficients.
-    units : Units, optional
-        Of a fit that these are the sums of; by default those that the sums tell.
+        Rules on coefficients that ``limits`` do not have yet.
     standardize : bool
     class_weight : mapping, "balanced" or None
     """
@@ -532,7 +528,7 @@ def digested(
     check_memory(loss, Extent(*size, proves=True))
     sums = SummedSamples.of(moments, class_weight, standardize=standardize)
     if demands is not None:
-        limits = replace(limits, shapes=demands.on_sums(sums, units or sums.units))
+        limits = replace(limits, shapes=demands.on(sums))
     return sums, loss_named(loss).data(sums, limits)
 
 

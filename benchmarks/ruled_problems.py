@@ -6,8 +6,8 @@ Nothing here uses quadric: surfaces, energies, losses and rules are written out 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import combinations
+from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 from typing import Any
 
 import clarabel
@@ -19,6 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 Terms = tuple[int, ...]
 Factors = tuple[int, int | None]
 LOSSES = ("least_squares", "hinge", "logistic")
+SETTINGS: tuple[dict[str, Any], ...] = ({}, {"static_regularization_enable": False}, {"max_step_fraction": 0.9})
+"""Of Clarabel: the next ones where it makes no progress; rules may leave a set without an inside."""
 SOLVED, INFEASIBLE = ("Solved", "AlmostSolved"), ("PrimalInfeasible", "AlmostPrimalInfeasible")
 
 
@@ -39,7 +41,7 @@ class RuledProblem:
     Attributes
     ----------
     X, y : arrays of shape (m, n) and (m,)
-        Labels are -1 and 1.
+        Labels are -1 and 1, or several classes, each against the rest.
     C, k : float, int
     rules : dict
     """
@@ -83,7 +85,13 @@ class RuledProblem:
                     yield chosen
 
     def minimum(self, loss: str, chosen: Terms) -> float:
-        """min of F over surfaces on some terms that obey the rules on slopes and coefficients; inf where there are none."""
+        """min of F over surfaces on some terms that obey the rules on slopes and coefficients; inf where there are none.
+
+        Of several classes the sum.
+        """
+        if len(classes := np.unique(self.y)) > 2:
+            against_rest = (replace(self, y=np.where(self.y == own, 1.0, -1.0)) for own in classes)
+            return sum(one.minimum(loss, chosen) for one in against_rest)
         programme = Programme(self, chosen)
         getattr(programme, loss)()
         for rule, sign in self.rules.get("monotonic_cst", {}).items():
@@ -114,13 +122,17 @@ class Enumeration:
     def optimum(self) -> float:
         return min(self.values.values())
 
-    def is_swap_optimal(self, live: Terms, tolerance: float) -> bool:
-        """Whether live terms are part of a largest support, as good as they are, that no exchange of one term improves."""
+    def error(self, live: Terms, objective: float) -> float:
+        """How far an objective is from that of a support with these terms, relatively: others may have come out as zero."""
+        return min(abs(objective / value - 1.0) for chosen, value in self.values.items() if set(live) <= set(chosen))
+
+    def is_swap_optimal(self, live: Terms, objective: float, tolerance: float) -> bool:
+        """Whether live terms are part of a largest support with this objective that no exchange of one term improves."""
         for chosen, value in self.values.items():
-            if not set(live) <= set(chosen) or value > self.values[live] * (1.0 + tolerance) or self._can_grow(chosen):
+            if not set(live) <= set(chosen) or abs(value / objective - 1.0) > tolerance or self._can_grow(chosen):
                 continue
             near = (other for other in self.values if len(other) == len(chosen) and len(set(other) - set(chosen)) == 1)
-            if all(self.values[other] >= value * (1.0 - tolerance) for other in near):
+            if all(self.values[other] >= objective * (1.0 - tolerance) for other in near):
                 return True
         return False
 
@@ -178,21 +190,16 @@ class Programme:
             self._add(rows, limits, [clarabel.ExponentialConeT()] * self.m)
 
     def slope(self, feature: int, sign: int) -> None:
-        """sign (W_c'x + b_c) >= 0 for the worst x of the box: sign (b_c + W_c'middle) >= sum_l |W_cl| half_l."""
-        middle, half = 0.5 * (self.ends[0] + self.ends[1]), 0.5 * (self.ends[1] - self.ends[0])
-        row = np.zeros((1, len(self.q)))
-        sizes = []
-        for place, (a, b) in enumerate(self.terms):
-            if feature in (a, b):
-                other = b if a == feature else a
-                row[0, place] = sign * (1.0 if other is None else middle[other])
-                if other is not None:
-                    sizes.append((place, half[other]))
-        size = self._more(len(sizes))
-        for i, (place, _) in enumerate(sizes):
-            for side in (-1.0, 1.0):
-                self._at_least(0.0, (slice(size.start + i, size.start + i + 1), [[1.0]]), (slice(place, place + 1), [[side]]))
-        self._at_least(0.0, (slice(0, row.shape[1]), row), (size, [[-width for _, width in sizes]]))
+        """sign (W_c'x + b_c) >= 0 at every corner of the box."""
+        places = {place: b if a == feature else a for place, (a, b) in enumerate(self.terms) if feature in (a, b)}
+        if not places:
+            return
+        others = sorted({other for other in places.values() if other is not None})
+        for corner in product(*((self.ends[0][other], self.ends[1][other]) for other in others)):
+            row = np.zeros((1, len(self.q)))
+            for place, other in places.items():
+                row[0, place] = sign * (1.0 if other is None else corner[others.index(other)])
+            self._at_least(0.0, (slice(0, row.shape[1]), row))
 
     def limit(self, term: Factors, low: float | None, high: float | None) -> None:
         for place in (place for place, own in enumerate(self.terms) if own == term):
@@ -201,22 +208,25 @@ class Programme:
                     self._at_least(sign * end, (slice(place, place + 1), [[sign]]))
 
     def solved(self) -> float:
-        settings = clarabel.DefaultSettings()
-        settings.verbose, settings.max_threads = False, 1
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-        n = len(self.q)
+        n, unit = len(self.q), self.C * self.m
         P = np.zeros((n, n))
-        P[: len(self.P), : len(self.P)] = self.P
+        P[: len(self.P), : len(self.P)] = self.P / unit
         rows = [np.pad(rows, ((0, 0), (0, n - rows.shape[1]))) for rows in self._rows]
         if not rows:  # Clarabel needs a condition
             rows, self._limits, self._cones = [np.zeros((1, n))], [np.zeros(1)], [clarabel.NonnegativeConeT(1)]
         A, b = sp.csc_matrix(np.vstack(rows)), np.concatenate(self._limits)
-        solution = clarabel.DefaultSolver(sp.csc_matrix(np.triu(P)), self.q, A, b, self._cones, settings).solve()
-        if str(solution.status) in INFEASIBLE:
-            return np.inf
-        if str(solution.status) not in SOLVED:
-            raise ArithmeticError(f"Clarabel: {solution.status}")
-        return float(solution.obj_val) + self.constant
+        settings = clarabel.DefaultSettings()
+        settings.verbose, settings.max_threads = False, 1
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+        for more in SETTINGS:
+            for setting, value in more.items():
+                setattr(settings, setting, value)
+            solution = clarabel.DefaultSolver(sp.csc_matrix(np.triu(P)), self.q / unit, A, b, self._cones, settings).solve()
+            if str(solution.status) in INFEASIBLE:
+                return np.inf
+            if str(solution.status) in SOLVED:
+                return unit * float(solution.obj_val) + self.constant
+        raise ArithmeticError(f"Clarabel: {solution.status}")
 
     def _more(self, count: int) -> slice:
         """New variables."""
@@ -252,8 +262,10 @@ def random_problem(kind: str, seed: int) -> RuledProblem:
     left, right = X[:, 0] - X[:, 0].mean(), X[:, -1] - X[:, -1].mean()
     score = rng.normal() * left * right + rng.normal() * left + rng.normal() * right**2 + rng.normal(size=m) * left.std()
     y = np.where(score > np.quantile(score, rng.uniform(0.3, 0.7)), 1.0, -1.0)
-    k = int(rng.integers(2, 5 if n == 3 else 4))
-    return RuledProblem(X, y, float(4.0 ** rng.integers(-1, 5)), k, KINDS[kind](rng, n))
+    k, rules = int(rng.integers(2, 5 if n == 3 else 4)), KINDS[kind](rng, n)
+    if "multiclass" in rules:
+        y = np.digitize(score, np.quantile(score, [0.3, 0.65])).astype(float)
+    return RuledProblem(X, y, float(4.0 ** rng.integers(-1, 5)), k, rules)
 
 
 def _monotone(rng: np.random.Generator, n: int) -> dict[str, Any]:
@@ -275,7 +287,7 @@ def _hierarchy(rng: np.random.Generator, n: int) -> dict[str, Any]:
 def _budgets(rng: np.random.Generator, n: int) -> dict[str, Any]:
     if rng.random() < 0.5:
         return {"max_features": int(rng.integers(1, n))}
-    return {"feature_cost": {f"x{a}": float(rng.integers(1, 4)) for a in range(n)}, "max_cost": float(rng.integers(2, 5))}
+    return {"feature_cost": {f"x{a}": float(rng.integers(1, 4)) for a in range(n)}, "max_cost": float(rng.integers(3, 7))}
 
 
 def _all(rng: np.random.Generator, n: int) -> dict[str, Any]:
@@ -285,6 +297,10 @@ def _all(rng: np.random.Generator, n: int) -> dict[str, Any]:
     return {**slopes, **({"coef_bounds": kept} if kept else {}), **_hierarchy(rng, n)}
 
 
+def _shared(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    return {"multiclass": "shared", **(_hierarchy(rng, n) if rng.random() < 0.3 else {})}
+
+
 KINDS = {
     "monotonic_cst": _monotone,
     "coef_bounds": _bounds,
@@ -292,5 +308,6 @@ KINDS = {
     "budgets": _budgets,
     "interaction_cst": lambda rng, n: {"interaction_cst": "no_interactions"},
     "together": _all,
+    "multiclass": _shared,
 }
 """Rules by what they are about."""

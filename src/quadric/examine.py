@@ -169,7 +169,7 @@ def certify_passes(model: Model, source: SampleSource, class_totals: FloatArray)
     """
     view = fitted_model(model)
     (loss, C, k, class_weight), classes = _question(view, {}), view.classes
-    if view.demands(k) is not None:
+    if view.shapes:
         raise ValueError(f"a model under {RULED} is certified on rows in memory: give fewer rows")
     weight = class_weights(class_weight, classes, np.arange(len(classes)), class_totals)
     rows = InUnits(source, Units.plain(view.n_features), weight)
@@ -312,9 +312,7 @@ def judged_surfaces(
     samples = validate_samples(Z, y, sample_weight, class_weight, None if view.is_surface else view.classes)
     if len(view.surfaces) != len(samples.surfaces):
         raise ValueError(f"{len(view.surfaces)} surface(s) cannot tell {samples.target.n_classes} classes apart")
-    limits = view.limits(k)
-    if (demands := view.demands(k)) is not None:
-        limits = replace(limits, shapes=demands.on_rows(samples.X, _units(view)))
+    limits = _limits(view, k)
     signs = question.get("monotonic_cst")
     shapes = limits.shapes if signs is None else _tested(view, signs, samples.X)
     extent = samples.extent(len(limits.exclude), k=k)
@@ -335,6 +333,12 @@ def _grouped(view: FittedModel, numbers: Sequence[int]) -> Iterator[tuple[list[i
     left = iter(view.surfaces)
     for group in groups_of(numbers, is_shared=view.shares_terms):
         yield group, list(islice(left, len(group)))
+
+
+def _limits(view: FittedModel, k: int) -> SupportLimits:
+    """Those on terms, with the rules on coefficients by surface."""
+    numbers = surfaces_of(len(view.classes))
+    return replace(view.limits(k), shapes={numbers[place]: shape for place, shape in view.shapes.items()})
 
 
 def tested_slopes(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, tuple[SlopeProof, ...]]:
@@ -384,8 +388,7 @@ def _question(view: FittedModel, question: Mapping[str, Any]) -> tuple[str, floa
 
 def _judged_sums(view: FittedModel, moments: Moments) -> list[Judged]:
     loss, C, k, class_weight = _question(view, {})
-    own = view.limits(k), view.demands(k), _units(view)
-    sums, data = digested(moments, loss, *own, standardize=False, class_weight=class_weight)
+    sums, data = digested(moments, loss, _limits(view, k), standardize=False, class_weight=class_weight)
     facts, judged = SumFacts.of(sums), []
     for group, surfaces in _grouped(view, sums.surfaces):
         problem = problem_of(data, group, C, k)

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.pipeline import Pipeline
 
 from helpers.random_models import allowed_error, fitted_classifier, random_model, scores_of
 from helpers.workbooks import recalculated
+from quadric import SparseQuadraticSVC
 from quadric.credit import CalibratedModel, IsotonicCalibration
 from quadric.export import scoring_model, to_excel
 from quadric.geometry.surface import QuadraticSurface
@@ -125,3 +127,13 @@ def test_what_a_sheet_cannot_hold_is_refused(tmp_path):
     with pytest.raises(ValueError, match="more than an Excel cell holds"):
         to_excel(model, tmp_path / "book.xlsx")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_list_of_terms_for_all_classes(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    model = SparseQuadraticSVC(k=2, C=4.0, multiclass="shared").fit(X, y)
+    to_excel(model, tmp_path / "shared.xlsx")
+    sheet = recalculated(tmp_path)["shared"]
+    checks = [row[sheet[0].index("check")] for row in sheet[1:]]
+    assert checks[:2] == ["ok", "ok"]
+    assert set(checks) <= {"ok", ""}

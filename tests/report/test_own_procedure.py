@@ -30,6 +30,9 @@ OTHERS = {
     "feature_cost": {0: 1.0},
     "max_cost": 2.0,
     "feature_groups": [[2, 3]],
+    "monotonic_cst": {1: {0: 1}},  # per class, as a report writes them
+    "coef_bounds": {1: {10: (-9.0, 9.0)}},
+    "multiclass": "shared",
     "rho": 0.37,
     "growth": 7.0,
     "inner_tol": 1e-2,

@@ -255,7 +255,7 @@ def test_more_classes_say_what_is_absent_and_have_no_slider():
     page = render(summarise(model, X, y, class_names=("setosa", "versicolor", "virginica"), cv=2, n_boot=0))
     elements = Elements(page)
     assert not elements.named("input")
-    assert page.count("this needs a model of two classes, and this one has 3") == 4
+    assert page.count("this needs a model of two classes, and this one has 3") == 5
     assert "no bootstrap fits were requested" in page
     heads = [item["text"] for item in elements.named("h3")]
     assert all(heads.count(name) == 2 for name in ("setosa", "versicolor", "virginica"))
@@ -286,7 +286,10 @@ def test_the_short_answer_is_the_accuracy_of_the_calibrated_decisions():
 def test_one_fold_has_no_standard_error():
     summary = ordinary()[3]
     curve = summary.cross_validation
-    page = render(replace(summary, cross_validation=replace(curve, folds=1, error=(0.0,) * len(curve.ks))))
+    curve = replace(curve, folds=1, error=(0.0,) * len(curve.ks))
+    page = render(
+        replace(summary, cross_validation=curve, complexity=None, absent=(*summary.absent, ("complexity", "one fold")))
+    )
     assert "are correct (1 fold)." in page
     assert "1 folds" not in page
     assert "\N{PLUS-MINUS SIGN}" not in page

@@ -224,7 +224,7 @@ def test_more_classes_have_an_equation_each_and_say_what_is_absent():
         assert coef == {t: v for t, v in enumerate(model[-1].coef_[i]) if v != 0}
         assert surface.view.certificate.objective == pytest.approx(model[-1].certificates_[i].objective, rel=1e-9)
         assert all(row.inclusion is not None for row in surface.terms)
-    assert {chapter for chapter, _ in summary.absent} == {"path", "performance", "slices", "cases"}
+    assert {chapter for chapter, _ in summary.absent} == {"path", "performance", "complexity", "slices", "cases"}
     assert all("has 3" in reason for _, reason in summary.absent)
     assert summary.measures[0]["fitted"] == model.score(X, y)
     assert np.sum(summary.confusion) == len(y)
@@ -473,6 +473,10 @@ def test_words_name_the_side_that_the_sign_speaks_for():
 
     assert words(0, None, 1.0) == "Higher age counts towards lost."
     assert words(0, None, -1.0) == "Higher age counts towards paid."
+    product, other = Coefficient(1, 1, 0, 0.5, 0.5), Coefficient(2, 1, 2, 0.5, 0.5)
+    beside = term_words(Coefficient(0, 0, None, 1.0, 1.0), features, sides, (product, other))
+    assert beside == words(0, None, 1.0)[:-1] + " where all columns are at their centres; its other terms can reverse that."
+    assert term_words(Coefficient(0, 0, None, 1.0, 1.0), features, sides, (other,)) == words(0, None, 1.0)
     assert words(2, None, 1.0) == "home = rent counts towards lost."
     assert words(0, 0, -1.0) == "Values of age far from 40, on either side, count towards paid."
     assert words(0, 2, 1.0) == words(2, 0, 1.0) == "If home = rent, higher age counts more towards lost."

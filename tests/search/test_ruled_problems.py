@@ -6,8 +6,9 @@ import pytest
 pytest.importorskip("clarabel")
 
 from helpers import convex_solver
-from ruled_problems import KINDS, LOSSES, RuledProblem, name
-from rules import enumerated
+from quadric import SparseQuadraticSVC
+from ruled_problems import KINDS, LOSSES, RuledProblem, name, random_problem
+from rules import PLAIN, enumerated
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -24,3 +25,10 @@ def test_programmes_are_those_of_cvxpy():
     for loss in LOSSES:
         expected = convex_solver.minimum(X, y, loss, 2.0, support=np.array([0, 1, 3]))
         assert problem.minimum(loss, (0, 1, 3)) == pytest.approx(expected, rel=1e-8)
+
+
+def test_products_of_two_ruled_features_that_rules_make_zero():
+    """What rounding has left of one rule must not be mended by a term that the other rule makes zero."""
+    problem = random_problem("together", 188)
+    model = SparseQuadraticSVC(problem.k, problem.C, **PLAIN, **problem.parameters).fit(problem.X, problem.y)
+    assert all(proof.proved for proof in model.certificates_[0].monotone)

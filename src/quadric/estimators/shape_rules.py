@@ -59,7 +59,7 @@ class ShapeDemands:
 
     def on(self, data: LabelledSamples | SummedSamples) -> dict[int, ShapeRules]:
         """The rules with what training data, in the units of a fit, say of the values that features can take."""
-        return self.on_sums(data, data.units) if isinstance(data, SummedSamples) else self.on_rows(data.X)
+        return self._on_sums(data) if isinstance(data, SummedSamples) else self.on_rows(data.X)
 
     def on_rows(self, X: FloatArray, units: Units | None = None) -> dict[int, ShapeRules]:
         """The same with what rows say.
@@ -74,10 +74,9 @@ class ShapeDemands:
         ends = None if units is None else _ends(units)
         return self._in(Box.of_rows(X, self.groups, ends), np.asarray(X.mean(axis=0)).ravel())
 
-    def on_sums(self, sums: SummedSamples, units: Units) -> dict[int, ShapeRules]:
-        """The same with what sums over rows say, in the units of a fit."""
+    def _on_sums(self, sums: SummedSamples) -> dict[int, ShapeRules]:
         n, lifted = sums.n_features, sums.moments.loss
-        low, high = _ends(units)
+        low, high = _ends(sums.units)
         if any(self.slopes.values()) and not (np.isfinite(low) & np.isfinite(high)).all():
             raise ValueError(
                 "monotonic_cst needs the limits of every feature where sums stand for rows: set clip, or give clip_low and "

@@ -256,13 +256,13 @@ class Ruled:
                 if lowest.is_proved:
                     continue
                 missed = True
-                # raised by the linear term or, without it, by a product with a feature of one sign
+                # raised by the linear term, which is in no other rule, or, without it, by a product with a feature of one sign
                 factors = np.append(lowest.at, 1.0)[partner]
                 steady = (partner == LINEAR) | (box.low[partner] * box.high[partner] > 0.0)
                 if not steady.any():  # a slope of one sign is zero then
                     z[own] = 0.0
                     continue
-                lever = int(np.argmax(np.where(steady, np.abs(factors), 0.0)))
+                lever = int(np.argmax(np.where(partner == LINEAR, np.inf, np.where(steady, np.abs(factors), 0.0))))
                 short = lowest.margin - lowest.slope + ROUNDING * float(np.abs(factors) @ np.abs(z[own]))
                 z[own[lever]] += rule.sign * short * 2.0**attempt / factors[lever]
             if not missed:

@@ -15,7 +15,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -75,8 +75,8 @@ def enumerated(loss: str, kind: str, count: int) -> Iterator[Row]:
     yield Row(f"{what}: bounds above the optimum", above, "<=", 0)
 
 
-def enumeration(losses: list[str], quick: bool) -> Iterator[Row]:
-    for kind in KINDS:
+def enumeration(losses: list[str], quick: bool, kinds: list[str]) -> Iterator[Row]:
+    for kind in kinds:
         for loss in losses:
             yield from enumerated(loss, kind, QUICK_PROBLEMS if quick else PROBLEMS)
 
@@ -197,7 +197,12 @@ def accuracy(X: FloatArray, y: FloatArray, own: Mapping[str, Any]) -> float:
     return 100.0 * float(cross_val_score(model, X, y, cv=folds).mean())
 
 
-PARTS = {"enumeration": enumeration, "pairs": pairs, "german": german, "supports": supports}
+PARTS: dict[str, Callable[..., Iterator[Row]]] = {
+    "enumeration": enumeration,
+    "pairs": pairs,
+    "german": german,
+    "supports": supports,
+}
 
 
 def kept(row: Row) -> dict[str, Any]:
@@ -210,6 +215,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=PARTS)
     parser.add_argument("--losses", nargs="*", default=list(LOSSES), choices=LOSSES)
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=KINDS, help="Of rules to enumerate.")
     parser.add_argument("--quick", action="store_true", help="A few problems; nothing is stored.")
     arguments = parser.parse_args()
     stored = json.loads(STORE.read_text())["rows"] if STORE.exists() else {}
@@ -217,7 +223,8 @@ def main() -> int:
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for part in arguments.parts:
-            rows = list(PARTS[part](arguments.losses, arguments.quick))
+            own = {"kinds": arguments.kinds} if part == "enumeration" else {}
+            rows = list(PARTS[part](arguments.losses, arguments.quick, **own))
             print(show(rows), flush=True)
             holds &= all(row.holds for row in rows)
             new = {row.what: kept(row) for row in rows}

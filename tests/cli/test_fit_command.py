@@ -410,3 +410,13 @@ def test_three_classes_can_share_one_list(made, run, tmp_path):
     assert judged.startswith("all classes together: 2 terms of 2 allowed; objective")
     assert "proved best with at most 2 terms" in " ".join(judged.split())
     assert len(json.loads(run("certify", tmp_path / "m.json", made.three_csv, "--json").out)["certificates"]) == 3
+
+
+def test_one_list_needs_all_rows_with_some_losses(made, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("quadric.samples.extent.PASSES_FROM", 10)
+    shared = ["--target", "risk", "--multiclass", "shared", "--k", 2, "--C", 1, "--no-calibrate"]
+    shared += ["--output", tmp_path / "m.json"]
+    refused = run("fit", made.three_csv, *shared, "--loss", "hinge")
+    assert refused.code == 1
+    assert "needs all rows in memory with the loss hinge" in refused.errors[0]
+    assert not (tmp_path / "m.json").exists()

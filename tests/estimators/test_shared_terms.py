@@ -183,3 +183,12 @@ def test_python_has_one_list_and_the_same_scores(exported):
     )
     assert {len(parts) for row in rows for parts in module["terms"](row)} == {3}
     assert len(re.findall(r"\[-?\d\S*, -?\d\S*, -?\d\S*\]\),$", (folder / "m.py").read_text(), re.MULTILINE)) == 3
+
+
+def test_many_rows_in_memory_stay_there(monkeypatch):
+    """Passes over them would be quicker, but cannot choose one list by these losses."""
+    monkeypatch.setattr("quadric.samples.extent.PASSES_FROM", 10)
+    for loss in ("logistic", "least_squares"):
+        model = SparseQuadraticSVCCV(ks=[2], Cs=[4.0], cv=2, multiclass="shared", loss=loss).fit(X, Y)
+        assert model.certificates_[0].n_surfaces == 3
+        assert live(model)[0] == live(model)[1] == live(model)[2]

@@ -105,3 +105,26 @@ def test_the_command_tells_and_keeps_the_prices(tmp_path, capsys):
     capsys.readouterr()
     assert main([*ruled, "--json", "--output", str(model), "--force"]) == 0
     assert json.loads(capsys.readouterr().out)["rule_prices"] == recorded
+
+
+def test_a_path_beside_the_one_without_rules(tmp_path, capsys):
+    data = tmp_path / "data.csv"
+    data.write_text(csv_text(credit_columns()))
+    ask = ["path", str(data), "--target", "risk", "--ks", "1:4", "--C", "4", "--loss", "least_squares", "--folds", "3"]
+    rules = ["--hierarchy", "strong", "--exclude", "age", "--monotone", "income:-"]
+    answers = []
+    for more in ([], [*rules, "--price-rules", "--output", str(tmp_path / "path.csv")]):
+        assert main([*ask, *more, "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["path"])
+    for free, ruled in zip(*answers, strict=True):
+        assert ruled["without_rules"] == {name: free[name] for name in ("objective", "accuracy")}
+        assert ruled["objective"] > free["objective"]
+    head, *lines = (tmp_path / "path.csv").read_text().splitlines()
+    assert head.endswith("objective_without_rules,accuracy_without_rules")
+    assert float(lines[0].split(",")[-2]) == answers[0][0]["objective"]
+    assert main([*ask, *rules, "--price-rules"]) == 0
+    text = capsys.readouterr().out
+    assert f"{answers[0][0]['objective']:.5g}" in text
+    assert "without: the same k and C without any rule" in text
+    assert main([*ask, "--price-rules"]) == 2
+    assert "needs a rule" in capsys.readouterr().err

@@ -38,6 +38,7 @@ COMMANDS = (
     "certify",
     "compare",
     "swap",
+    "fairness",
     "studio",
     "paper",
     "data",

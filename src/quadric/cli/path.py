@@ -13,6 +13,7 @@ import typer
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import UsageError, claim_output, say, say_json, working, write_output
+from quadric.cli.fit import check_rules
 from quadric.cli.inputs import READING, training_stream
 from quadric.cli.layout import paragraphs, text_table
 from quadric.extras import require
@@ -37,6 +38,12 @@ def path(
     options: TrainingOptions,
     table_format: shared.TableFormat,
     certify: Annotated[bool, typer.Option(help="Also prove how far other terms could lower the objective, at most.")] = False,
+    price_rules: Annotated[
+        bool,
+        typer.Option(
+            "--price-rules", help="Also show objective and accuracy without the rules, at the same C.", rich_help_panel="Rules"
+        ),
+    ] = False,
     output: Annotated[Path | None, typer.Option(help="Also write the table (.csv) or a picture (.svg).")] = None,
     force: shared.Force = False,
     as_json: shared.AsJson = False,
@@ -56,9 +63,13 @@ def path(
       quadric path data.csv --target risk --ks 1:15 --C 4 --loss least_squares
       quadric path data.csv --target risk --certify --output path.svg
       quadric path data.csv --target risk --output path.csv --json
+      quadric path data.csv --target risk --hierarchy strong --price-rules
     """
     from quadric.workflow.path_summary import path_facts
+    from quadric.workflow.rule_words import without_rules
 
+    if price_rules:
+        check_rules(options)
     if output is not None:
         claim_output(output, force, data)
         if output.suffix.lower() not in (".csv", ".svg"):
@@ -70,9 +81,12 @@ def path(
             table, options = training_stream(data, target, replace(options, scoring="accuracy"), table_format.how())
             prepared = quadric.workflow.prepare(table, target, options)
         describe(f"one path per fold, {options.folds} folds")
-        with part(READING, 1.0):
+        with part(READING, 0.55 if price_rules else 1.0):
             search = quadric.workflow.choose(prepared, options, certify=certify)
-    facts = path_facts(prepared, search)
+        with part(0.55, 1.0):
+            free = without_rules(options)
+            freely = quadric.workflow.choose(prepared.under(free), free) if price_rules else None
+    facts = path_facts(prepared, search, freely)
     if output is not None:
         is_table = output.suffix.lower() == ".csv"
         write_output(output, _as_csv(facts["path"]) if is_table else _picture(search, facts["C"]), force)
@@ -93,6 +107,7 @@ def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, target:
             "" if row["accuracy"] is None else f"{100 * row['accuracy']:.1f} ± {100 * row['error']:.1f} %"
             for row in facts["path"]
         ],
+        **(_without_rules(facts) if "without_rules" in facts["path"][0] else {}),
         "": [" ".join(row["marks"]) for row in facts["path"]],
         "terms gained (+) and lost (-)": [
             ", ".join([*(f"+{name}" for name in row["gained"]), *(f"-{name}" for name in row["lost"])]) for row in facts["path"]
@@ -106,11 +121,20 @@ def _tell(facts: Mapping[str, Any], data: quadric.workflow.PreparedData, target:
         target: f"{', '.join(data.class_names)}; {size}, loss {facts['loss']}, C = {facts['C']:g}{others}",
         "gap": "no other k terms lower the objective by more; proved: none lower it" if certify else None,
         "accuracy": f"cross-validated, {facts['folds']} folds, mean ± standard error",
+        "without": "the same k and C without any rule" if "without_rules" in facts["path"][0] else None,
         f"quadric fit --scoring accuracy --terms {facts['terms']}": (
             f"would choose k = {facts['chosen']['k']} and C = {facts['chosen']['C']:g}"
         ),
     }
     say(paragraphs(remarks))
+
+
+def _without_rules(facts: Mapping[str, Any]) -> dict[str, list[str]]:
+    cells = [row["without_rules"] for row in facts["path"]]
+    return {
+        "without": ["" if cell["objective"] is None else f"{cell['objective']:.5g}" for cell in cells],
+        " ": ["" if cell["accuracy"] is None else f"{100 * cell['accuracy']:.1f} %" for cell in cells],
+    }
 
 
 def _gap_words(row: Mapping[str, Any]) -> str:
@@ -127,10 +151,12 @@ def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
             *(int(rule in row["marks"]) for rule in ("best", "1se")),
             *("; ".join(row[name]) for name in ("gained", "lost")),
             row["lower_bound"],
+            *row.get("without_rules", {}).values(),
         )
         for row in rows
     ]
-    head = ("k", "objective", "accuracy", "standard_error", "best", "1se", "gained", "lost", "lower_bound")
+    free = [f"{name}_without_rules" for name in rows[0].get("without_rules", {})]
+    head = ("k", "objective", "accuracy", "standard_error", "best", "1se", "gained", "lost", "lower_bound", *free)
     CsvWriter(text).writerows([head, *lines])
     return text.getvalue()
 

@@ -390,8 +390,9 @@ class SparseSurfaceClassifier(SurfaceClassifier):
         m, n = samples.X.shape
         if issparse(samples.X) or is_small(m, n) or has_many_terms(samples.X):
             return None
-        if self._is_ruled and any(loss_named(loss).keeps_rows for loss in named_losses(self.loss)):
-            return None  # passes cannot keep rules on coefficients
+        is_shared = self.multiclass == SHARED and samples.target.n_classes > 2
+        if (self._is_ruled or is_shared) and any(loss_named(loss).keeps_rows for loss in named_losses(self.loss)):
+            return None  # passes can keep neither rules on coefficients nor one list of terms for all classes
         keys = None if groups is None else _keys_of(np.asarray(groups)[present])
         plain = replace(samples, target=samples.target.with_factors(np.ones(samples.target.n_classes)))
         source = SamplesInMemory(plain, ids=np.flatnonzero(present) + 1, keys=keys)

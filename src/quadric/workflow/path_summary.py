@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -16,19 +17,22 @@ from quadric.workflow.cv_summary import grids_of, standard_error
 from quadric.workflow.preparation import PreparedData
 
 
-def path_facts(data: PreparedData, search: SparseQuadraticSVCCV) -> dict[str, Any]:
+def path_facts(data: PreparedData, search: SparseQuadraticSVCCV, free: SparseQuadraticSVCCV | None = None) -> dict[str, Any]:
     """What each further term brings, as plain values.
 
     Parameters
     ----------
     data : PreparedData
     search : fitted SparseQuadraticSVCCV
+    free : fitted SparseQuadraticSVCCV, optional
+        The same without rules.
 
     Returns
     -------
     dict
         "path" has one entry per number of terms, with the C of the best accuracy; "best" and "1se" the cells that these rules
-        choose; "mean" the mean accuracies of all cells, None where one was skipped.
+        choose; "mean" the mean accuracies of all cells, None where one was skipped. Where ``free`` is given, "without_rules" of
+        an entry is what the same k and C reach then; what keeps the rules counts, too.
     """
     grid, names = grids_of(search)[0], term_names(data.feature_names)
     scores, ks, Cs = grid.scores, grid.ks, grid.Cs
@@ -46,7 +50,7 @@ def path_facts(data: PreparedData, search: SparseQuadraticSVCCV) -> dict[str, An
         for j in range(len(ks))
     ]
     whole = summed_path(search)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "k": int(ks[j]),
             "objective": float(whole.objective[C_index, j]),
@@ -61,6 +65,9 @@ def path_facts(data: PreparedData, search: SparseQuadraticSVCCV) -> dict[str, An
         }
         for j, (before, now) in enumerate(pairwise([[], *supports]))
     ]
+    if free is not None:
+        for row in rows:
+            row["without_rules"] = _figures_at(free, float(Cs[C_index]), row)
     return {
         "classes": list(data.class_names),
         "loss": grid.loss,
@@ -73,6 +80,18 @@ def path_facts(data: PreparedData, search: SparseQuadraticSVCCV) -> dict[str, An
         "path": rows,
         "mean": [[_or_none(value) for value in row] for row in mean],
     }
+
+
+def _figures_at(search: SparseQuadraticSVCCV, C: float, row: Mapping[str, Any]) -> dict[str, float | None]:
+    """Objective and accuracy at a cell, unless those of a row are lower; None where it was not tried."""
+    grid, path = grids_of(search)[0], summed_path(search)
+    cells = np.argwhere((grid.Cs[:, None] == C) & (grid.ks == row["k"]))
+    if not len(cells):
+        return {"objective": None, "accuracy": None}
+    i, j = cells[0]
+    if path.objective[i, j] > row["objective"]:
+        return {name: row[name] for name in ("objective", "accuracy")}
+    return {"objective": float(path.objective[i, j]), "accuracy": _or_none(grid.scores.mean(axis=0)[i, j])}
 
 
 def summed_path(search: SparseQuadraticSVCCV) -> QuadraticPath:

@@ -96,7 +96,7 @@ class RulePrices(Sequence[RulePrice]):
         for each in self.prices:
             error = "" if each.change.error is None else f" ± {factor * each.change.error:.{digits}f}"
             terms = [*(f"+{term}" for term in each.gained), *(f"-{term}" for term in each.lost)]
-            change = f"{factor * each.change.mean:+.{digits}f}{error}{unit}"
+            change = f"{factor * (round(each.change.mean, 9) + 0.0):+.{digits}f}{error}{unit}"
             rows.append((each.rule, f"{100 * each.cost:+.2f} %", change, ", ".join(terms) or "none"))
         return rows
 
@@ -180,6 +180,8 @@ def rule_prices(
     """
     view, X, y = as_judged(model, X, y)
     rows, codes, own = view.coded(X), positions_in(view.classes, np.asarray(y)), _in_one_cell(view.procedure())
+    if len(view.surfaces) == 1:  # rules are about the one score, whatever its class is called
+        own.set_params(**{name: next(iter(rules.values())) for name in SHAPES if (rules := getattr(own, name))})
     search = own.set_params(cv=cv, n_jobs=n_jobs, scoring=scorer_for(scoring, codes))
     excludes_more = any(isinstance(step, TableEncoder) for _, step in view.steps)  # what its columns make redundant, too
     is_open = AUTO in (getattr(model, "terms", None), getattr(view.classifier, "terms", None))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isinf
 from typing import Any
 
 from quadric.estimators.feature_rules import NO_INTERACTIONS, PAIRWISE
+from quadric.workflow.options import TrainingOptions
 
 # Parameters that name terms, with what that means
 TERMS = {"include": "in", "exclude": "out"}
@@ -93,3 +95,19 @@ def _limit_words(term: str, limits: Sequence[float | None]) -> str:
     low, high = (None if limit is None or isinf(limit) else f"{limit:g}" for limit in limits)
     ends = " and ".join([*[f"at least {low}"] * (low is not None), *[f"at most {high}"] * (high is not None)])
     return f"coefficient of {term} {ends or 'free'}"
+
+
+def without_rules(options: TrainingOptions) -> TrainingOptions:
+    """The same options with no rule on terms, columns, slopes or coefficients.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+
+    Returns
+    -------
+    TrainingOptions
+    """
+    rules = listed_rules(options, TERMS) | listed_shapes(options)
+    lifted: dict[str, Any] = {name: () if name in TERMS else None for change in rules.values() for name in change}
+    return replace(options, **lifted)

@@ -280,12 +280,15 @@ class Outlook:
 
     Attributes
     ----------
+    here : float
+        The bound at the support itself.
     least : array
         None is lower than this (12.6).
     likely : array
         About what they are.
     """
 
+    here: float
     least: FloatArray
     likely: FloatArray
 

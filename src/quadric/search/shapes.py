@@ -295,7 +295,7 @@ class RuledBounds(Bounds):
         return self._bounds.relaxations()
 
     def minimum(self, support: IntArray) -> tuple[float, float]:
-        return np.inf, self._bounds.minimum(support)[1]
+        return self._bounds.minimum(support)
 
     def examined(self, support: IntArray) -> tuple[float, float]:
         try:

@@ -219,9 +219,12 @@ class Ruled:
         return row
 
     def _different(self, cuts: Iterable[SlopeCut], support: IntArray) -> list[SlopeCut]:
-        """Cuts that say something of a support, and nothing that another says already."""
-        rows = {row.tobytes(): cut for cut in reversed(list(cuts)) if (row := self._row(cut, support)).any()}
-        return list(rows.values())[::-1]
+        """Cuts that say something of a support, and nothing that another says already; multipliers rely on their order."""
+        rows = dict[bytes, SlopeCut]()
+        for cut in cuts:
+            if (row := self._row(cut, support)).any():
+                rows.setdefault(row.tobytes(), cut)
+        return list(rows.values())
 
     def _cuts(self, cuts: Sequence[SlopeCut], support: IntArray) -> Cuts:
         """With the limits on coefficients of a support."""

@@ -420,4 +420,3 @@ def test_one_list_needs_all_rows_with_some_losses(made, run, tmp_path, monkeypat
     assert refused.code == 1
     assert "needs all rows in memory with the loss hinge" in refused.errors[0]
     assert not (tmp_path / "m.json").exists()
-    assert run("fit", made.three_csv, *shared, "--loss", "least_squares").code == 0

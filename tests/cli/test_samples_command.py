@@ -108,6 +108,36 @@ def test_what_is_wrong_is_told_before_the_fit(refused, run, files):
     assert "give --force" in refused(*fit, "--holdout", "0.2", code=2)
 
 
+def test_other_classifiers_are_measured_on_the_samples_too(run, files):
+    options = ["--folds", 2, "--holdout", 0.25, "--test", files / "new.csv"]
+    result = run("compare", files / "data.csv", *FIT, *options)
+    assert result.code == 0
+    found = json.loads(run("compare", files / "data.csv", *FIT, *options, "--json").out)
+    assert found["rows"] == 180
+    assert list(found["samples"]) == ["test", "new.csv"]
+    assert [own["samples"] for own in found["samples"]["test"].values()] == [[60.0, None, None]] * len(found["models"])
+    fit = [
+        "fit",
+        files / "data.csv",
+        *FIT,
+        "--folds",
+        2,
+        "--holdout",
+        0.25,
+        "--test",
+        files / "new.csv",
+        "--output",
+        files / "m.json",
+    ]
+    record = json.loads(run(*fit, "--json").out)["samples"]
+    at = record["measures"].index("AUC")
+    for place, own in enumerate(found["samples"].values(), start=1):
+        expected = [record[part][at][place] for part in ("values", "low", "high")]
+        assert own["sparse quadratic"]["AUC"] == pytest.approx(expected, abs=1e-10)
+        assert own["logistic regression"]["AUC"][1] < own["logistic regression"]["AUC"][0]
+    assert re.search(r"\nnew.csv, 240 rows +accuracy +AUC +log loss\n *sparse quadratic +\d\.\d+ \(", result.out)
+
+
 @pytest.fixture
 def fitted(run, files):
     """A model with a later sample, and a book of customers at two dates, of which only the first has outcomes."""
@@ -200,6 +230,11 @@ def test_grades_may_be_tenths_or_points_and_nothing_is_overwritten(run, refused,
     odds = [50 * 2 ** ((edge - 600) / 20) for edge in (520, 480)]
     assert [row["up to"] for row in points["calibration"][:2]] == pytest.approx([1 / (1 + each) for each in odds], abs=1e-10)
     assert "stability" not in points
+    turned = ["--positive", "good", "--favourable", "good", "--output", fitted / "good.json"]
+    assert run("fit", fitted / "data.csv", *FIT, *turned).code == 0
+    validate_good = ["validate", fitted / "good.json", fitted / "new.csv", "--json", "--points", "600:20:50", "--grades", "500"]
+    (edge,) = [row["up to"] for row in json.loads(run(*validate_good).out)["calibration"][:1]]
+    assert edge == pytest.approx(1 - 1 / (1 + 50 * 2**-5), abs=1e-10)  # of good, whose odds the points are
     assert run(*validate, "--folder", fitted / "out").code == 0
     assert "give --force" in refused(*validate, "--folder", fitted / "out", code=2).splitlines()[-1]
     assert run(*validate, "--folder", fitted / "out", "--force").code == 0

@@ -31,7 +31,7 @@ OTHERS = {
     "max_cost": 2.0,
     "feature_groups": [[2, 3]],
     "monotonic_cst": {1: {0: 1}},  # per class, as a report writes them
-    "coef_bounds": {1: {10: (-9.0, np.inf)}},
+    "coef_bounds": {1: {10: (-9.0, 9.0)}},
     "multiclass": "shared",
     "rho": 0.37,
     "growth": 7.0,

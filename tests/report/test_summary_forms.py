@@ -473,6 +473,10 @@ def test_words_name_the_side_that_the_sign_speaks_for():
 
     assert words(0, None, 1.0) == "Higher age counts towards lost."
     assert words(0, None, -1.0) == "Higher age counts towards paid."
+    product, other = Coefficient(1, 1, 0, 0.5, 0.5), Coefficient(2, 1, 2, 0.5, 0.5)
+    beside = term_words(Coefficient(0, 0, None, 1.0, 1.0), features, sides, (product, other))
+    assert beside == words(0, None, 1.0)[:-1] + " where all columns are at their centres; its other terms can reverse that."
+    assert term_words(Coefficient(0, 0, None, 1.0, 1.0), features, sides, (other,)) == words(0, None, 1.0)
     assert words(2, None, 1.0) == "home = rent counts towards lost."
     assert words(0, 0, -1.0) == "Values of age far from 40, on either side, count towards paid."
     assert words(0, 2, 1.0) == words(2, 0, 1.0) == "If home = rent, higher age counts more towards lost."

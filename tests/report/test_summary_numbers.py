@@ -275,8 +275,8 @@ def test_the_centre_is_where_the_gradient_vanishes():
     summary = summarise(model, X, y, ks=(5,), cv=2, n_boot=0)
     geometry, surface = summary.surfaces[0], model[-1].surfaces_[0]
     assert_allclose(sorted(geometry.curvatures), sorted(v for v in np.linalg.eigvalsh(surface.W) if abs(v) > 1e-12))
-    assert geometry.n_flat == 1
-    assert geometry.kind == surface.kind()
+    assert geometry.n_flat == 0  # over the two features that it uses
+    assert geometry.kind == QuadraticSurface(surface.W[:2, :2], surface.b[:2], surface.c).kind() != surface.kind()
     assert [feature for feature, _ in geometry.centre] == [0, 1]
     point = np.array([[value for _, value in geometry.centre] + [9.0]])
     for j in (0, 1):

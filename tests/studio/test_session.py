@@ -11,6 +11,7 @@ from helpers.studios import bench_of, session_of
 from quadric import load_model
 from quadric.geometry.terms import term_names
 from quadric.studio.choices import ChoiceError
+from quadric.tables import as_table
 from quadric.workflow import TrainingOptions, train
 from quadric.workflow.bench import Bench
 
@@ -82,6 +83,56 @@ def test_the_way_along_k_is_told_with_bounds_below(session):
     bounds = session.bench.known_bounds(session.options)
     assert (np.diff(objective) <= 1e-9 * objective[0]).all()
     assert (bounds <= objective * (1 + 1e-9)).all()
+
+
+def test_rules_on_slopes_are_proved_and_saved(session, tmp_path):
+    state = session.do({"do": "monotone", "column": "income", "sign": "never rises"})
+    state = session.do({"do": "monotone", "column": "age", "sign": "never rises"})
+    assert state["rules"]["signs"] == {"income": "never rises", "age": "never rises"}
+    state = settled(session)
+    assert [words for words in state["proof"] if words.startswith("proved: never rises with income")]
+    rises = session.bench.draft(session.options)
+    raw = {name: session.bench.raw[name].copy() for name in session.bench.raw.names}
+    higher = as_table({**raw, "income": raw["income"] + 500.0})
+    assert (rises.view.decision(higher) <= rises.view.decision(session.bench.raw) + 1e-12).all()
+    session.save("ruled")
+    assert load_model(tmp_path / "ruled.model.json").estimator_[-1].certificates_[0].monotone[0].proved
+    state = session.do({"do": "monotone", "column": "age", "sign": "may rise or fall"})
+    assert state["rules"]["signs"] == {"income": "never rises"}
+    with pytest.raises(ValueError, match="incom"):
+        session.do({"do": "monotone", "column": "incom", "sign": "never rises"})
+
+
+def test_loss_and_C_are_chosen_by_the_folds(session):
+    told = []
+    stop = session.listen(told.append)
+    session.choose()
+    deadline = time.monotonic() + 60
+    while len(session.state()["steps"]) == 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    stop()
+    state = settled(session)
+    chosen = session.options
+    assert state["steps"][1]["words"] == f"loss {chosen.loss} and C = {chosen.C:g}, chosen by the folds"
+    again = train(session.table, "risk", replace(FIXED, loss="auto", C=None)).classifier
+    assert (again.loss, again.C, again.k) == (chosen.loss, chosen.C, 4)
+
+
+def test_a_report_is_written_beside_the_page(session, tmp_path):
+    told = []
+    session.listen(told.append)
+    path = tmp_path / "mine.report.html"
+    assert session.report("mine")["saved"] == f"Writing {path}"
+    deadline = time.monotonic() + 60
+    while {"saved": f"Saved: {path}"} not in told:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "<title>mine" in path.read_text()
+    with pytest.raises(ChoiceError, match="exists"):
+        session.report("mine")
+    with pytest.raises(ChoiceError, match="without a folder"):
+        session.report("../mine")
 
 
 def test_near_ties_have_the_prices_of_fits_with_other_terms(session):
@@ -163,7 +214,7 @@ def test_what_is_saved_is_what_a_fit_with_the_same_options_gives(session, tmp_pa
     session.do({"do": "cutoff", "cutoff": 0.3})
     answer = session.save("tried", "the committee asked")
     saved = json.loads((tmp_path / "tried.model.json").read_text())
-    assert answer["saved"] == str(tmp_path / "tried.model.json")
+    assert answer["saved"] == f"Saved: {tmp_path / 'tried.model.json'}"
     assert saved["metadata"]["studio"]["notes"] == "the committee asked"
     assert [step["words"] for step in saved["metadata"]["studio"]["steps"]][2] == "the cut-off 0.3"
     again = train(session.table, "risk", session.options).saved()

@@ -12,7 +12,7 @@ from quadric.explain import contributions
 from quadric.export import save_model
 from quadric.tables import Table
 from quadric.workflow import TrainingOptions, train
-from quadric.workflow.fairness import MISSING, fairness
+from quadric.workflow.fairness import MISSING, _proxy, fairness
 
 
 def test_groups_and_errors_are_what_counting_says():
@@ -49,12 +49,20 @@ def test_terms_that_stand_for_a_group_are_found():
         assert proxy.gap == pytest.approx(values[proxy.term][mine].mean() - values[proxy.term][~mine].mean(), abs=1e-12)
 
 
+def test_a_term_may_stand_for_a_group_by_low_values():
+    labels = np.array(["a", "b", "c"] * 20)
+    values = np.where(labels == "a", -1.0, 1.0) + np.where(labels == "c", 1e-3, 0.0) * np.tile([1.0, -1.0], 30)
+    proxy = _proxy("t", values, labels)
+    assert (proxy.group, proxy.separation) == ("a", 1.0)
+    assert proxy.gap < 0.0
+
+
 def test_the_model_without_the_column_approves_as_many():
     table = loans_with_gaps()
-    found = fairness(points_model(), table, "housing", refit=True)
+    found = fairness(points_model(), table, "age", refit=True)
     options = points_model().training_options
-    terms = tuple(term for term in options.include if "housing" not in term)
-    again = train(table.drop(["housing"]), "risk", TrainingOptions(**{**vars(options), "include": terms}))
+    terms = tuple(term for term in options.include if "age" not in term)
+    again = train(table.drop(["age"]), "risk", TrainingOptions(**{**vars(options), "include": terms}))
     assert found.auc_without == pytest.approx(again.cross_validation.auc.mean, abs=1e-12)
     before, after = (
         sum(group.n_rows * getattr(group, name) for group in found.groups) for name in ("approved", "approved_without")

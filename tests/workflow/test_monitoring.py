@@ -14,7 +14,7 @@ from quadric.explain import contributions
 from quadric.tables import Table, TableStream, read_table
 from quadric.workflow import TableModel, TrainingOptions, train
 from quadric.workflow.alarms import Check, Limits, LimitsError, read_limits
-from quadric.workflow.monitoring import Reference, Values, _computed, monitor
+from quadric.workflow.monitoring import Reference, Values, _computed, mean_text, monitor
 
 
 @pytest.fixture(scope="module")
@@ -194,6 +194,19 @@ def test_more_than_two_classes_have_a_score_each(loans):
     assert {each.name.partition(":")[0] for each in found.terms} == {"c0", "c1", "c2"}
     assert found.outcome is None
     assert max(each.psi for each in (*found.scores, *found.terms)) < 1e-12
+
+
+def test_means_of_dates_are_dates(loans):
+    days = np.datetime64("2024-01-01") + np.arange(len(loans)) % 300
+    dated = Table((*loans.names, "opened"), (*loans.columns, days.astype("datetime64[us]")))
+    options = TrainingOptions(k=4, C=1.0, loss="least_squares", include=("opened",))
+    found = monitor(TableModel(train(dated, "risk", options).saved()), TableStream(dated))
+    (opened,) = (each for each in found.columns if each.name in found.dates)
+    assert (opened.name, mean_text(opened.mean_now, True)) == (
+        "opened",
+        str(days.astype("M8[s]").astype(int).mean().astype("M8[s]").astype("M8[D]")),
+    )
+    assert mean_text(np.nan, False) == ""
 
 
 def test_values_of_no_rows_with_outcomes(model, new):

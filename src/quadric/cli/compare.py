@@ -8,16 +8,17 @@ from typing import Any
 import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
-from quadric.cli.inputs import READING, training_stream
+from quadric.cli.inputs import READING, named_files, training_stream
 from quadric.cli.layout import paragraphs, text_table
 from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
 OPTIONS = shared.training(
-    without=shared.ONLY_FIT,
+    without=[name for name in shared.ONLY_FIT if name not in shared.SAMPLES],
     defaults={"n_jobs": 1},
     words={"folds": "Folds, and folds inside each.", "n_jobs": "Processes for the choices inside each fold."},
 )
+SAMPLE_MEASURES = ("accuracy", "AUC", "log loss")
 # Head, scale, digits and unit of each
 MEASURES = {"accuracy": ("accuracy", 100, 1, "%"), "auc": ("AUC", 1, 3, ""), "log_loss": ("log-loss", 1, 3, "")}
 
@@ -28,6 +29,7 @@ def compare(
     target: shared.Target,
     options: TrainingOptions,
     table_format: shared.TableFormat,
+    test: shared.TestFiles = None,
     as_json: shared.AsJson = False,
 ) -> None:
     r"""Compare the surface with other classifiers on the same folds.
@@ -41,12 +43,15 @@ def compare(
       quadric compare data.csv --target risk
       quadric compare data.csv --target risk --k 10
       quadric compare data.csv --target risk --groups customer
+      quadric compare data.csv --target risk --holdout 0.25 --test later.csv
       quadric compare data.csv --target risk --rule best --json
     """
+    how, files = table_format.how(), named_files(test)
     with working("compare"):
-        table, options = training_stream(data, target, options, table_format.how())
+        table, wanted = training_stream(data, target, options, how)
+        tests = {name: training_stream(path, target, options, how)[0] for name, path in files.items()}
         with part(READING, 1.0):
-            comparison = quadric.workflow.compare(table, target, options)
+            comparison = quadric.workflow.compare(table, target, wanted, tests=tests)
     facts = comparison.recorded()
     if as_json:
         say_json(facts)
@@ -66,6 +71,11 @@ def _tell(facts: Mapping[str, Any], target: str) -> None:
         for model in facts["models"]
     ]
     say("\n".join([*text_table(("", *(MEASURES[name][0] for name in measures), "size", "time, s"), rows), ""]))
+    for sample, models in facts["samples"].items():
+        rows_of = int(next(iter(models.values()))["samples"][0])
+        measures_of = [name for name in SAMPLE_MEASURES if name in next(iter(models.values()))]
+        lines = [(name, *(_interval(own[measure]) for measure in measures_of)) for name, own in models.items()]
+        say("\n".join([*text_table((f"{sample}, {rows_of} rows", *measures_of), lines), ""]))
     surface, *others = facts["models"]
     no_area = len(facts["classes"]) == 2 and "auc" not in measures
     units = {model["size_of"]: None for model in others}
@@ -83,6 +93,11 @@ def _tell(facts: Mapping[str, Any], target: str) -> None:
             }
         )
     )
+
+
+def _interval(ends: Sequence[float | None]) -> str:
+    value, low, high = ends
+    return f"{value:.3f}" if low is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
 
 
 def _figure(measure: str, spread: Mapping[str, float]) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from math import isfinite, isnan
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,7 +114,10 @@ def _tell(found: Monitored) -> None:
     alarming = {(check.kind, check.subject) for check in found.alarms}
     for kind, limits in SHOWN.items():
         if drifts := sorted(getattr(found, kind), key=lambda each: -each.psi):
-            say("\n".join([*text_table(_head(kind), [_row(each, kind, limits, alarming) for each in drifts[:MOST_SHOWN]])]))
+            dates = found.dates if kind == "columns" else ()
+            marked = {name for limit, name in alarming if limit in limits}
+            rows = [_row(each, kind, each.name in dates, each.name in marked) for each in drifts[:MOST_SHOWN]]
+            say("\n".join(text_table(_head(kind), rows)))
             left = len(drifts) - MOST_SHOWN
             say(f"... and {left} more with a lower index: --json or --output\n" if left > 0 else "")
     outcome = {} if found.outcome is None else found.outcome.words()
@@ -132,9 +134,11 @@ def _head(kind: str) -> list[str]:
     return [kind.removesuffix("s"), "PSI", "chance", "mean", "was", *more, ""]
 
 
-def _row(drift: Drift, kind: str, limits: Sequence[str], alarming: set[tuple[str, str]]) -> list[str]:
+def _row(drift: Drift, kind: str, is_date: bool, is_marked: bool) -> list[str]:
+    from quadric.workflow.monitoring import mean_text
+
     name = drift.name if len(drift.name) <= LONGEST else f"{drift.name[: LONGEST - 3]}..."
-    means = ["" if isnan(mean) else f"{round(mean, 12) + 0.0:.4g}" for mean in (drift.mean_now, drift.mean_before)]
+    means = [mean_text(mean, is_date) for mean in (drift.mean_now, drift.mean_before)]
     shares = (drift.missing_now, drift.missing_before, drift.new_levels) if kind == "columns" else ()
-    mark = "!" if any((limit, drift.name) in alarming for limit in limits) else ""
+    mark = "!" if is_marked else ""
     return [name, f"{drift.psi:.3f}", f"{drift.psi_by_chance:.3f}", *means, *(f"{100 * each:.1f}%" for each in shares), mark]

@@ -25,7 +25,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option(help="HTML file to write.  [default: the name of the model with .report.html]")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the page.  [default: name of the model file]")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.  [default: the target in the data file]")] = None,
     rows: Annotated[
         str | None,
         typer.Option(help="Rows to explain, counted from 0: 0:3 or 1,5.  [default: three without the favourable class]"),
@@ -90,7 +90,7 @@ def report(
                 loaded,
                 used,
                 y,
-                name=title or model.stem,
+                name=title or (f"{loaded.saved.target} in {data.stem}" if loaded.saved.target else model.stem),
                 rows=explained,
                 frozen=frozen or (),
                 actionable=actionable or (),

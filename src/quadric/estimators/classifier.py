@@ -96,14 +96,17 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
     Parameters
     ----------
     k : int
-        Largest number of terms. More than there are means no limit.
+        Largest number of terms: 5 to 10 make an equation that people can read. SparseQuadraticSVCCV chooses it. More than
+        there are means no limit.
     C : float
-        Weight of the loss against the regulariser.
+        Weight of the loss against the regulariser. Larger values follow the rows more closely; 64 suits most standardised
+        tables, and powers of 4 from 1 to 1024 are worth trying.
     loss : {"least_squares", "hinge", "logistic"}
         "least_squares" is the fastest and has the strongest proofs; "hinge" minds rows far on the right side of the border
         least; "logistic" gives probabilities.
     terms : {"quadratic", "linear"}
-        Terms to choose from: linear ones only, or squares and products, too.
+        Terms to choose from: linear ones only, or squares and products, too. With many text columns linear terms often
+        predict better.
     method : {"pd", "best", "exact"}
         How the terms are searched. "pd": penalty decomposition followed by an exact refit on the terms it chose. "best":
         that and forward selection, then exchanges of terms and seeded perturbations; never worse than "pd". "exact": branch
@@ -156,7 +159,8 @@ class SparseQuadraticSVC(SparseSurfaceClassifier):
         Smallest and largest coefficient of terms, (low, high) with None for no limit, in the units of ``coef_``; by class with
         more than two: {"age*debt": (0, None)}. Limits must allow 0, unless ``include`` names the term.
     rho : float or None
-        First penalty of the decomposition. None: a thousandth of the mean curvature of the problem.
+        First penalty of the decomposition. None: a thousandth of the mean curvature of the problem. Leave this, ``growth``,
+        the tolerances and ``max_iter`` as they are unless you study the decomposition itself.
     growth : float
         Factor from one penalty to the next.
     inner_tol : float

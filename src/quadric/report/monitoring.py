@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadric.report.rendering import rendered
-from quadric.workflow.monitoring import Monitored
+from quadric.workflow.monitoring import Monitored, mean_text
 
 
 def render_monitored(found: Monitored, target: str, name: str) -> str:
@@ -29,5 +29,5 @@ def render_monitored(found: Monitored, target: str, name: str) -> str:
     )
     alarms = [(check.kind, check.subject) for check in found.alarms]
     marked = {(title, name) for title, _, kinds in tables for kind, name in alarms if kind in kinds}
-    context = {"found": found, "target": target, "name": name, "tables": tables, "marked": marked}
+    context = {"found": found, "target": target, "name": name, "tables": tables, "marked": marked, "mean_text": mean_text}
     return rendered("monitoring.html.j2", "", context)

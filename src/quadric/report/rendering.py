@@ -167,7 +167,9 @@ def _stop(
     """
     cv, features, certificate = summary.cross_validation, summary.features, view.certificate
     heading = f"{number_of(view.k, 'term')}{_roles(summary, view.k) if curves else ''}"
-    lines = [line(c.weight, term_symbol(c, features), term_words(c, features, sides)) for c in view.coefficients]
+    lines = [
+        line(c.weight, term_symbol(c, features), term_words(c, features, sides, view.coefficients)) for c in view.coefficients
+    ]
     spread = f" \N{PLUS-MINUS SIGN} {percent(cv.error[i])}" if cv.folds > 1 else ""  # one fold has no standard error
     facts = (
         f"{percent(cv.mean[i])}{spread}{'' if curves else ' (all classes together)'}",

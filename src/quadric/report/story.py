@@ -208,7 +208,9 @@ def term_symbol(coefficient: Coefficient, features: Sequence[Feature]) -> str:
     return first + SQUARE if coefficient.second == coefficient.first else first + TIMES + symbol(features[coefficient.second])
 
 
-def term_words(coefficient: Coefficient, features: Sequence[Feature], sides: tuple[str, str]) -> str:
+def term_words(
+    coefficient: Coefficient, features: Sequence[Feature], sides: tuple[str, str], equation: Sequence[Coefficient] = ()
+) -> str:
     """One sentence on what a term says.
 
     Parameters
@@ -218,11 +220,15 @@ def term_words(coefficient: Coefficient, features: Sequence[Feature], sides: tup
     features : sequence of Feature
     sides : pair of str
         As in ``SurfaceSummary``.
+    equation : sequence of Coefficient
+        All terms beside which it stands.
     """
     side, other = sides if coefficient.weight > 0 else sides[::-1]
     first = features[coefficient.first]
     if coefficient.second is None:
-        return f"{'' if _is_condition(first) else 'Higher '}{first.name} counts {side}."
+        is_alone = not any(term.second is not None and coefficient.first in (term.first, term.second) for term in equation)
+        where = "" if is_alone else " where all columns are at their centres; its other terms can reverse that"
+        return f"{'' if _is_condition(first) else 'Higher '}{first.name} counts {side}{where}."
     second = features[coefficient.second]
     if coefficient.first == coefficient.second:
         return f"Values of {first.name} far from {short(first.center, 3)}, on either side, count {side}."

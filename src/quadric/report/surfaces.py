@@ -200,14 +200,17 @@ def directions(subject: Subject, surface: QuadraticSurface) -> tuple[Parts, ...]
 
 
 def _shape(subject: Subject, surface: QuadraticSurface) -> dict[str, Any]:
-    """Shape of the boundary, and the point of the live features at which f is stationary, if there is only one."""
+    """Shape of the boundary over the live features, and the point at which f is stationary, if there is only one."""
     turn = (subject.cutoff or 0.0) if subject.is_binary else 0.0
-    curvatures = np.linalg.eigvalsh(surface.W)
-    curved = np.abs(curvatures) > FLAT * max(np.abs(surface.W).max(), np.abs(surface.b).max(), np.finfo(float).tiny)
-    shape = {"kind": (surface - turn).kind(), "curvatures": tuple(curvatures[curved][::-1]), "n_flat": int((~curved).sum())}
     live = np.flatnonzero(surface.live_features)
+    if not len(live):
+        return {"kind": (surface - turn).kind(), "curvatures": (), "n_flat": 0, "centre": (), "centre_value": None}
     W, b = surface.W[np.ix_(live, live)], surface.b[live]
-    if not len(live) or np.linalg.cond(W) > 1.0 / FLAT:
+    curvatures = np.linalg.eigvalsh(W)
+    curved = np.abs(curvatures) > FLAT * max(np.abs(W).max(), np.abs(b).max())
+    kind = QuadraticSurface(W, b, surface.c - turn).kind()
+    shape = {"kind": kind, "curvatures": tuple(curvatures[curved][::-1]), "n_flat": int((~curved).sum())}
+    if np.linalg.cond(W) > 1.0 / FLAT:
         return {**shape, "centre": (), "centre_value": None}
     point = np.linalg.solve(W, -b)
     raw = subject.fitted.units.center[live] + subject.fitted.units.scale[live] * point

@@ -224,7 +224,7 @@ class SurfaceSummary:
         ``verdict``, "increasing", "decreasing" or "changes sign"; ``lowest`` and ``highest``, ends of the derivative's range in
         units of f per raw unit of the feature; and ``rising``, the share of the rows at which f increases with the feature.
     kind : str
-        Shape of the decision boundary, a quadric in the space of all features.
+        Shape of the decision boundary, a quadric over the features that the surface uses.
     curvatures : tuple of float
         Non-zero eigenvalues of W, largest first; features in centred units.
     n_flat : int

@@ -99,6 +99,8 @@ def application(session: Session, audience: Audience, hosts: tuple[str, ...], lo
         "/keep": lambda wanted: session.keep(wanted.get("name"), wanted.get("notes", "")),
         "/drop": lambda wanted: session.drop(wanted.get("number")),
         "/compare": lambda wanted: session.compare(wanted.get("first"), wanted.get("second")),
+        "/choose": lambda _: session.choose(),
+        "/report": lambda wanted: session.report(wanted.get("name")),
         "/save": lambda wanted: session.save(wanted.get("name"), wanted.get("notes", "")),
     }
 

@@ -12,6 +12,7 @@ from quadric.workflow.options import TrainingOptions
 
 # What is chosen on the page, with its value or its words
 HIERARCHIES = {"no": None, "weak": "weak", "strong": "strong"}
+SIGNS = {"may rise or fall": 0, "never falls": 1, "never rises": -1}
 KINDS = {"linear": "linear terms only", "quadratic": "squares and products, too"}
 
 
@@ -79,6 +80,13 @@ def _hierarchy(options: TrainingOptions, choice: Mapping[str, Any]) -> tuple[Tra
     return replace(options, hierarchy=hierarchy), f"{rule} hierarchy"
 
 
+def _monotone(options: TrainingOptions, choice: Mapping[str, Any]) -> tuple[TrainingOptions, str]:
+    column, sign = _text(choice, "column"), _one_of(choice, "sign", SIGNS)
+    others = {name: own for name, own in (options.monotonic_cst or {}).items() if name != column}
+    rules = others if SIGNS[sign] == 0 else {**others, column: SIGNS[sign]}
+    return replace(options, monotonic_cst=rules or None), f"f {sign} with {column}"
+
+
 def _loss(options: TrainingOptions, choice: Mapping[str, Any]) -> tuple[TrainingOptions, str]:
     loss = _one_of(choice, "loss", LOSS_NAMES)
     return replace(options, loss=loss), f"the loss {loss}"
@@ -111,6 +119,7 @@ CHOICES: dict[str, Callable[[TrainingOptions, Mapping[str, Any]], tuple[Training
     "swap": _swap,
     "column": _column,
     "hierarchy": _hierarchy,
+    "monotone": _monotone,
     "loss": _loss,
     "terms": _terms,
     "C": _C,
@@ -150,3 +159,9 @@ def _number(choice: Mapping[str, Any], name: str) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ChoiceError(f"{name} must be a number, got {quoted(value)}")
     return float(value)
+
+
+def words_of_sign(rule: object) -> str:
+    """A rule on a slope as the page says it."""
+    falls = ("decreasing", -1, "-1", "-")
+    return "may rise or fall" if rule in (0, None) else "never rises" if rule in falls else "never falls"

@@ -11,13 +11,18 @@ from typing import Any
 
 from quadric.errors import printable
 from quadric.export import save_model
+from quadric.extras import require
+from quadric.files import write_atomically
 from quadric.progress import parts
+from quadric.report import render
+from quadric.report.summarising import summarise_table
 from quadric.studio.candidates import Candidate, compared
 from quadric.studio.choices import ChoiceError, changed
 from quadric.studio.showing import Showing
 from quadric.studio.worker import Worker
 from quadric.workflow.bench import Bench
-from quadric.workflow.options import TrainingOptions
+from quadric.workflow.options import AUTO, TrainingOptions
+from quadric.workflow.scoring import TableModel
 from quadric.workflow.training import with_samples
 
 State = dict[str, Any]
@@ -26,6 +31,8 @@ MOST_STEPS = 500
 # Characters of the name of a file
 LONGEST_NAME = 200
 MOST_CANDIDATES = 50
+# What steps of the slider end with
+OF_SLIDER = " terms"
 
 
 @dataclass(frozen=True)
@@ -156,11 +163,13 @@ class Session:
             raise ChoiceError(f"there is no equation with {options.k} terms")
         with _silent():
             self.bench.draft(options)  # refused before it is a step
-        del self._steps[self._at + 1 :]
-        last = self._steps[-1]
-        if choice["do"] == "k" and self._at and last.words.endswith(" terms") and last.words[:-6].isdigit():
-            del self._steps[-1]  # a slider passes many numbers on its way
-        self._steps = [*self._steps, Step(words, options)][-MOST_STEPS:]
+        # a slider passes many numbers on its way
+        self._add(Step(words, options), instead=choice["do"] == "k" and self._steps[self._at].words.endswith(OF_SLIDER))
+
+    def _add(self, step: Step, *, instead: bool = False) -> None:
+        """One step more, or in place of the last one; what was undone is given up."""
+        kept = self._steps[: self._at + (0 if instead and self._at else 1)]
+        self._steps = [*kept, step][-MOST_STEPS:]
         self._at = len(self._steps) - 1
 
     def explain(self, row: Any) -> State:
@@ -265,7 +274,69 @@ class Session:
             if path.exists():
                 raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
             save_model(saved, path, force=False)
-            return {"saved": str(path), "command": self.work.repeat(self.options, path)}
+            return {"saved": f"Saved: {path}", "command": self.work.repeat(self.options, path)}
+
+    def choose(self) -> State:
+        """Choose loss and C for the number of terms by cross-validation, beside the page, which is told of it.
+
+        Returns
+        -------
+        dict
+            Nothing yet.
+        """
+        before = self.options
+
+        def work() -> None:
+            with _silent():
+                found = self.bench.settled(replace(before, loss=AUTO, C=None))
+            with self._lock:
+                if before == self.options and found != before:
+                    self._add(Step(f"loss {found.loss} and C = {found.C:g}, chosen by the folds", found))
+                    self._version += 1
+            self._publish()
+            self._settle()
+
+        self._worker.do(work)
+        return {}
+
+    def report(self, name: Any) -> State:
+        """Write a report on the model, beside the page, which is told of it.
+
+        Parameters
+        ----------
+        name : str
+            Of the model file that it is named like.
+
+        Returns
+        -------
+        dict
+            What is being written.
+        """
+        path = self._target(name)
+        path = path.with_name(f"{path.name.removesuffix('.json').removesuffix('.model')}.report.html")
+        if path.exists():
+            raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
+        require("jinja2", "report")
+        options, bench = self.options, self.bench
+
+        def written() -> str:
+            with _silent():
+                trained = bench.trained(options)
+                model, labels = TableModel(trained.saved()), trained.data.y
+                how: dict[str, Any] = {"folds": options.folds, "seed": options.seed, "n_boot": 0, "n_jobs": 1}
+                return render(summarise_table(model, bench.raw, labels, name=path.name.removesuffix(".report.html"), **how))
+
+        def work() -> None:
+            words = f"A newer choice has ended the work on {path.name}: save it again."
+            try:
+                write_atomically(path, written())
+                words = f"Saved: {path}"
+            finally:
+                self._send({"saved": words})
+            self._settle()
+
+        self._worker.do(work)
+        return {"saved": f"Writing {path}"}
 
     def _target(self, name: Any) -> Path:
         is_plain = isinstance(name, str) and name.isprintable() and Path(name).name == name and "\\" not in name

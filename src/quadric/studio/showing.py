@@ -20,7 +20,7 @@ from quadric.report.story import VERDICTS, exchanges, number_of, proved, term_sy
 from quadric.report.subject import Subject
 from quadric.report.surfaces import coefficients, directions
 from quadric.report.values import Coefficient
-from quadric.studio.choices import ChoiceError
+from quadric.studio.choices import SIGNS, ChoiceError, words_of_sign
 from quadric.tables.inputs import cell_text
 from quadric.workflow.bench import Bench, Draft
 from quadric.workflow.cv_summary import Figure
@@ -94,6 +94,8 @@ class Showing:
             "classes": list(map(printable, self._names)),
             "rows": f"{data.n_rows:,}",
             "columns": list(data.encoder.input_names_),
+            "numbers": [column.name for column in data.encoder.inputs_ if column.type == "number"],
+            "signs": list(SIGNS),
             "losses": list(LOSS_NAMES),
             "terms": self._candidates,
         }
@@ -154,6 +156,7 @@ class Showing:
                 "C": options.C,
                 "terms": options.terms,
                 "hierarchy": options.hierarchy or "no",
+                "signs": {name: words_of_sign(own) for name, own in (options.monotonic_cst or {}).items()},
                 "include": list(options.include),
                 "exclude": list(options.exclude),
                 "left_out": [name for name, own in self._all_of.items() if own <= {*options.exclude}],
@@ -269,7 +272,7 @@ class Showing:
             certificate = certificate.bounded(bound if np.isfinite(bound) else None)
         is_ruled = self._bench.draft(options).view.is_ruled
         said = [] if certificate.gap is None else [proved(certificate, is_ruled)]
-        return [*said, exchanges(certificate, is_ruled)]
+        return [*said, exchanges(certificate, is_ruled), *(f"{proof.words()}." for proof in certificate.monotone)]
 
 
 def _figure(figure: Figure, is_share: bool) -> str:

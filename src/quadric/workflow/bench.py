@@ -163,7 +163,7 @@ class Bench:
         with part(0.2, 0.8):
             self.start = self.settled(options)
         with part(0.8, 0.9):
-            self.overview = Overview.of(self._search(self.start), self.rows.stream, data.coding)
+            self._overview(self.start)
         with part(0.9, 1.0):
             self.trained(self.start)
 
@@ -202,7 +202,8 @@ class Bench:
         -------
         Survey
         """
-        return replace(self.rows, data=self.rows.data.under(options))
+        rules = self._key(options, "cutoff")
+        return self._once("rules", rules, lambda: replace(self.rows, data=self.rows.data.under(options)))
 
     def ks(self, options: TrainingOptions) -> tuple[int, ...]:
         """Numbers of terms that the slider stops at.
@@ -215,6 +216,9 @@ class Bench:
         -------
         tuple of int
         """
+        return self._once("ks", self._key(options, "cutoff"), lambda: self._stops(options))
+
+    def _stops(self, options: TrainingOptions) -> tuple[int, ...]:
         assert options.k is not None
         data = self.under(options).data
         first, last = max(1, len(data.limits.include)), data.n_candidates_of(options.terms)
@@ -235,7 +239,7 @@ class Bench:
         -------
         QuadraticPath
         """
-        return self._once("path", self._along(options), lambda: self.overview.path(self._search(options)))
+        return self._once("path", self._along(options), lambda: self._overview(options).path(self._search(options)))
 
     def bounded(self, options: TrainingOptions) -> QuadraticPath | None:
         """The path with lower bounds, where these are cheap; else None.
@@ -251,7 +255,9 @@ class Bench:
         if not loss_named(options.loss).cheap_exchanges:
             return None
         path = self.path(options)
-        return self._once("bounded", self._along(options), lambda: self.overview.bounded(self._search(options), path, NODES))
+        return self._once(
+            "bounded", self._along(options), lambda: self._overview(options).bounded(self._search(options), path, NODES)
+        )
 
     def scores(self, options: TrainingOptions) -> FloatArray:
         """Out-of-fold scores along k, of shape (n_folds, n_ks), in the sign of the measure.
@@ -265,7 +271,7 @@ class Bench:
         array
         """
         sign = measure_named(options.scoring).sign
-        return self._once("scores", self._along(options), lambda: sign * self.overview.scores(self._search(options)))
+        return self._once("scores", self._along(options), lambda: sign * self._overview(options).scores(self._search(options)))
 
     def known_scores(self, options: TrainingOptions) -> FloatArray | None:
         """The same, if they have been computed."""
@@ -295,7 +301,7 @@ class Bench:
     def _drafted(self, options: TrainingOptions) -> Draft:
         data, path = self.under(options).data, self.path(options)
         cell = path.cells[0][path.ks.tolist().index(options.k)]
-        classifier = self.overview.classifier(new_classifier(data, options), cell)
+        classifier = self._overview(options).classifier(new_classifier(data, options), cell)
         decision = classifier.decision_function(data.X)
         model: Any = classifier
         if options.calibrate is not None:
@@ -361,6 +367,8 @@ class Bench:
         return self._known.get(("ties", self._key(options, "cutoff")))
 
     def _tied(self, options: TrainingOptions) -> list[Tie]:
+        if options.monotonic_cst is not None or options.coef_bounds is not None:
+            return []  # near ties under these rules are not known
         data, classifier = self.under(options).data, self.trained(options).classifier
         # the classifier knows its features by number
         names = term_names(data.feature_names)
@@ -378,7 +386,7 @@ class Bench:
         """The out-of-fold score of an equation with exactly these terms."""
         only = replace(options, include=tuple(terms), k=len(terms))
         search = self.under(only).search(replace(only, k=None, ks=(len(terms),)))
-        return measure_named(options.scoring).sign * float(self.overview.scores(search).mean())
+        return measure_named(options.scoring).sign * float(self._overview(options).scores(search).mean())
 
     def is_trained(self, options: TrainingOptions) -> bool:
         """Whether the fit and the scores along k are known.
@@ -392,6 +400,11 @@ class Bench:
         bool
         """
         return ("trained", self._key(options, "cutoff")) in self._known and self.known_scores(options) is not None
+
+    def _overview(self, options: TrainingOptions) -> Overview:
+        """The rows taken apart into folds; under rules on slopes all columns have limits."""
+        of = self.rows.stream, self.rows.data.coding
+        return self._once("overview", str(options.monotonic_cst is not None), lambda: Overview.of(self._search(options), *of))
 
     def _search(self, options: TrainingOptions) -> SparseQuadraticSVCCV:
         return self.under(options).search(replace(options, k=None, ks=self.ks(options)))
@@ -409,7 +422,7 @@ class Bench:
             del self._known[old]
 
     def _along(self, options: TrainingOptions) -> str:
-        return self._key(replace(options, k=None, ks=self.ks(options)), "cutoff")
+        return f"{self._key(options, 'cutoff', 'k')} {self.ks(options)}"
 
     @staticmethod
     def _key(options: TrainingOptions, *without: str) -> str:

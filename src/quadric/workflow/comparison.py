@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, astuple, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,15 +13,20 @@ from sklearn.metrics import log_loss, roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from quadric.baselines.rivals import Rival, Tuned, installed_rivals
-from quadric.credit import CalibratedModel
+from quadric.credit import CalibratedModel, Estimate
+from quadric.credit.intervals import BOOTSTRAPS
+from quadric.credit.measuring import ScoredSample, sample_measures
 from quadric.errors import quoted
+from quadric.labels import positions_in
 from quadric.progress import advance, part
-from quadric.tables import Table
+from quadric.tables import Table, TableStream
 from quadric.tables.parts import TableParts
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CLEAR, standard_error
+from quadric.workflow.drawing import set_aside
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, prepare, recoded
+from quadric.workflow.samples import NewSample, coded_sample
 from quadric.workflow.training import choose, fitted_classifier, folds_of, scales_as_prepared
 
 SURFACE = "sparse quadratic"
@@ -88,12 +93,16 @@ class Comparison:
         Loss, k and C of the sparse surface were chosen inside each fold where these leave them open.
     absent : list of str
         Classifiers that are not installed.
+    samples : mapping
+        For each sample that was set aside, or is a table of its own, and each classifier, tuned and fitted on all other rows,
+        its measures with 95 % intervals.
     """
 
     results: list[Result]
     data: PreparedData
     options: TrainingOptions
     absent: list[str]
+    samples: Mapping[str, Mapping[str, Mapping[str, Estimate]]] = field(default_factory=dict)
 
     @property
     def differences(self) -> list[Difference]:
@@ -130,7 +139,15 @@ class Comparison:
                 for result in self.results
             ],
             "differences": [{**asdict(each), "clear": each.is_clear} for each in self.differences],
+            "samples": {
+                sample: {name: {measure: _ends(own[measure]) for measure in own} for name, own in models.items()}
+                for sample, models in self.samples.items()
+            },
         }
+
+
+def _ends(estimate: Estimate) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in astuple(estimate)]
 
 
 def _spread(values: FloatArray) -> dict[str, Any] | None:
@@ -139,13 +156,19 @@ def _spread(values: FloatArray) -> dict[str, Any] | None:
     return {"mean": float(values.mean()), "standard_error": float(standard_error(values)), "folds": values.tolist()}
 
 
-def compare(table: Table | TableParts, target: str, options: TrainingOptions | None = None) -> Comparison:
+def compare(
+    table: Table | TableParts,
+    target: str,
+    options: TrainingOptions | None = None,
+    *,
+    tests: Mapping[str, TableStream] = {},
+) -> Comparison:
     """Fit the sparse surface, as ``train`` does, and the usual classifiers to the same folds.
 
     All choices are made inside each fold, by as many folds of its training rows, which keep groups together, too: loss, k and C
     of the surface where the options leave them open, and the parameters of the others in the grids of
     ``quadric.baselines.rivals``. The levels of categories are those of all rows; imputed values, limits, means and scales are
-    learned inside each fold.
+    learned inside each fold. Other samples are measured with what all other rows make of each classifier.
 
     Parameters
     ----------
@@ -153,13 +176,17 @@ def compare(table: Table | TableParts, target: str, options: TrainingOptions | N
     target : str
         Name of the column with the classes.
     options : TrainingOptions, optional
+    tests : mapping of names to TableStream
+        Other tables to measure the classifiers on.
 
     Returns
     -------
     Comparison
     """
     options = TrainingOptions(n_jobs=1) if options is None else options
+    table, options, others = set_aside(table, target, options, tests)
     data = prepare(table, target, options)
+    news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
     _check_inner_folds(data, options)
     rivals, absent = installed_rivals()
     fits: dict[str, _Fit] = {SURFACE: _surface, **{rival.name: partial(_rival, rival) for rival in rivals}}
@@ -167,7 +194,7 @@ def compare(table: Table | TableParts, target: str, options: TrainingOptions | N
     rows: dict[str, list[tuple[tuple[float, ...], dict[str, Any]]]] = {name: [] for name in fits}
     for fold, (training, X, y) in enumerate(_folds(data, options)):
         for place, (name, fit) in enumerate(fits.items()):
-            done, all_steps = fold * len(fits) + place, options.folds * len(fits)
+            done, all_steps = fold * len(fits) + place, (options.folds + bool(news)) * len(fits)
             with part(done / all_steps, (done + 1) / all_steps), threadpool_limits(1):
                 advance(0.0, f"{name}, fold {fold + 1} of {options.folds}")
                 rows[name].append(_measured(partial(fit, training, options), X, y))
@@ -175,7 +202,31 @@ def compare(table: Table | TableParts, target: str, options: TrainingOptions | N
     for name, found in rows.items():
         accuracy, auc, losses, sizes, seconds = np.array([figures for figures, _ in found]).T
         results.append(Result(name, accuracy, auc, losses, sizes, seconds, units[name], [each for _, each in found]))
-    return Comparison(results, data, options, absent)
+    samples = _on_samples(fits, data, options, {new.name: coded_sample(new, target, data, options.seed) for new in news})
+    return Comparison(results, data, options, absent, samples)
+
+
+def _on_samples(
+    fits: Mapping[str, _Fit],
+    data: PreparedData,
+    options: TrainingOptions,
+    samples: Mapping[str, tuple[FloatArray, IntArray]],
+) -> dict[str, dict[str, dict[str, Estimate]]]:
+    """Measures of each classifier on each sample, after it was tuned and fitted once on all other rows."""
+    found: dict[str, dict[str, dict[str, Estimate]]] = {sample: {} for sample in samples}
+    for place, (name, fit) in enumerate(fits.items() if samples else ()):
+        done = (options.folds * len(fits) + place) / ((options.folds + 1) * len(fits))
+        with part(done, done + 1.0 / ((options.folds + 1) * len(fits))), threadpool_limits(1):
+            advance(0.0, f"{name}, all rows")
+            tuned = fit(data, options)
+            order = positions_in(tuned.likely.classes_, data.labels)  # classes in the order of the codes
+            for sample, (X, codes) in samples.items():
+                chances = tuned.likely.predict_proba(X)[:, order]
+                predicted = positions_in(data.labels, tuned.model.predict(X))
+                score = chances[:, 1] if len(order) == 2 else None
+                scored = ScoredSample(codes, predicted, score, chances, np.ones(len(codes)))
+                found[sample][name] = sample_measures(scored, BOOTSTRAPS)
+    return found
 
 
 _Fit = Callable[[PreparedData, TrainingOptions], Tuned]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from quadric.tables import Table, TableStream
 from quadric.tables.dates import days_since
 from quadric.tables.forms import find_forms, with_forms
 from quadric.tables.inputs import as_dates
-from quadric.tables.parts import TableParts, gathered
+from quadric.tables.parts import TableParts, as_parts, gathered
 from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.options import OptionError, TrainingOptions, end_of_day
 
@@ -197,3 +197,24 @@ def _warn_of_undated(name: str, count: int) -> None:
     if count:
         rows = "row has" if count == 1 else "rows have"
         warn_user(f"{count:,} {rows} no date in {quoted(name)} and {'is' if count == 1 else 'are'} in no sample")
+
+
+def set_aside(
+    table: Table | TableParts, target: str, options: TrainingOptions, tests: Mapping[str, TableStream]
+) -> tuple[Table | TableParts, TrainingOptions, Mapping[str, TableStream]]:
+    """The rows to learn from, the options for these, and all other samples.
+
+    Parameters
+    ----------
+    table : Table or TableParts
+    target : str
+    options : TrainingOptions
+    tests : mapping of names to TableStream
+        Tables that are samples of their own.
+    """
+    drawing = Drawing.of(target, options)
+    if drawing is None:
+        return table, options, tests
+    samples = drawing.samples(as_parts(table))
+    ignore = dict.fromkeys([*options.ignore, *([] if drawing.time_column is None else [drawing.time_column])])
+    return samples.pop(DEVELOPMENT), replace(options, ignore=tuple(ignore)), {**samples, **tests}

@@ -295,6 +295,8 @@ class Monitored:
         What cannot be compared, and why, one sentence each.
     remarks : tuple of str
         Missing values and levels that the training rows did not have, one sentence per column.
+    dates : tuple of str
+        Columns of dates, whose means are days since 1970.
     """
 
     n_rows: int
@@ -305,11 +307,26 @@ class Monitored:
     checks: tuple[Check, ...]
     absent: tuple[str, ...]
     remarks: tuple[str, ...]
+    dates: tuple[str, ...] = ()
 
     @property
     def alarms(self) -> tuple[Check, ...]:
         """Checks whose limit is passed."""
         return tuple(check for check in self.checks if check.is_alarm)
+
+
+def mean_text(mean: float, is_date: bool) -> str:
+    """A mean of ``Drift`` as people read it; nothing for texts.
+
+    Parameters
+    ----------
+    mean : float
+    is_date : bool
+        Whether it counts days since 1970.
+    """
+    if isnan(mean):
+        return ""
+    return str(np.datetime64(round(mean), "D")) if is_date else f"{round(mean, 12) + 0.0:.4g}"
 
 
 def monitor(model: TableModel, parts: TableParts, limits: Limits | None = None, reference: Table | None = None) -> Monitored:
@@ -345,6 +362,7 @@ def monitor(model: TableModel, parts: TableParts, limits: Limits | None = None, 
         checks=(*_checks(drifts, before, now, limits), *(() if outcome is None else outcome.checks(limits))),
         absent=tuple(_absent(model, before, outcome, reference is not None)),
         remarks=tuple(surprises.words(model.view)),
+        dates=tuple(column.name for column in model.view.inputs if column.origin is not None),
     )
 
 

@@ -127,20 +127,43 @@ def _ignorable(text: str) -> ParameterError:
     return ParameterError(f"{text}: give it the columns of the training table, or leave them out of the fit", ignore=None)
 
 
-def rows_of(model: TableModel, parts: TableParts, seed: int = 0) -> Table:
-    """The rows of a table as a model reads them; of more than 50,000, so many random ones.
+def some_rows(parts: TableParts, names: Sequence[str], text: Sequence[str], seed: int) -> Table:
+    """Some columns of a table, of which some are texts; of more than 50,000 rows, so many random ones.
 
     Parameters
     ----------
-    model : TableModel
     parts : TableParts
+    names, text : sequences of str
     seed : int
     """
-    for name in model.text_names:
+    for name in text:
         parts = parts.with_text(name) or parts
-    n_rows, names = parts.count_rows(), [*model.input_names, *filter(None, [model.saved.target])]
+    n_rows = parts.count_rows()
     rows = drawn_rows(np.arange(1, n_rows + 1), SAMPLE_ROWS, seed) if n_rows > SAMPLE_ROWS else None
     return gathered(parts, rows, names)
+
+
+def _rows_of(model: TableModel, parts: TableParts, seed: int) -> Table:
+    return some_rows(parts, [*model.input_names, *filter(None, [model.saved.target])], model.text_names, seed)
+
+
+def coded_sample(new: NewSample, target: str, data: PreparedData, seed: int = 0) -> tuple[FloatArray, IntArray]:
+    """Rows of a sample as a classifier takes them, and the positions of their classes.
+
+    Parameters
+    ----------
+    new : NewSample
+    target : str
+    data : PreparedData
+        Of the rows to learn from.
+    seed : int
+        Of random rows of large samples.
+    """
+    table = some_rows(new.parts, [*data.encoder.input_names_, target], [target, *data.encoder.text_names], seed)
+    labels, places = table.distinct_labels(target)
+    positions = [-1 if label is None else class_position(label, data.class_names) for label in labels]
+    codes = np.array(positions, dtype=np.intp)[places]
+    return data.encoder.transform(table[codes >= 0]), codes[codes >= 0]
 
 
 def labelled_sample(model: TableModel, name: str, table: Table) -> LabelledRows:
@@ -222,11 +245,11 @@ def all_samples(
         Of random rows of large samples.
     """
     own = development_sample(model, data, search)
-    rows = model.labelled(rows_of(model, table, seed)) if news else (Table((), ()), np.empty(0))
+    rows = model.labelled(_rows_of(model, table, seed)) if news else (Table((), ()), np.empty(0))
     sources = [SampleSource(DEVELOPMENT, data.n_rows, data.check.n_rows - data.n_rows, len(own.codes), data.sha256)]
     others: dict[str, LabelledRows] = {}
     for new in news:
-        now, y = others[new.name] = model.labelled(rows_of(model, new.parts, seed))
+        now, y = others[new.name] = model.labelled(_rows_of(model, new.parts, seed))
         if new.is_apart:
             warn_of_trained_rows(model, new.name, (now, y), rows)
         sources.append(SampleSource(new.name, new.rows, new.unlabelled, len(now), new.parts.digest()))

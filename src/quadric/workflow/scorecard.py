@@ -58,15 +58,12 @@ class Card:
         Those of single columns first.
     cutoff : float or None
         Points from which ``line.good`` is decided; None where always the same is.
-    formula : tuple of (str, float)
-        The terms, in standard units of their columns, with their points.
     """
 
     line: PointsLine
     constant: float
     tables: tuple[CardTable, ...]
     cutoff: float | None
-    formula: tuple[tuple[str, float], ...]
 
 
 def scorecard(model: TableModel, line: PointsLine) -> Card:
@@ -92,10 +89,9 @@ def scorecard(model: TableModel, line: PointsLine) -> Card:
         groups.setdefault(tuple(sorted(used)), []).append(place)
     cells = {i: _cells(model, i) for group in groups for i in group}
     tables = [_table(model, line, group, groups[group], cells) for group in sorted(groups, key=lambda each: (len(each), each))]
-    terms = [(name, line.slope * value) for name, value in surface.terms(view.names)]
     border = view.border
     cutoff = None if border is None else float(line.points(np.array(border)))
-    return Card(line, line.constant + line.slope * surface.c, tuple(tables), cutoff, tuple(terms))
+    return Card(line, line.constant + line.slope * surface.c, tuple(tables), cutoff)
 
 
 def _table(

@@ -71,6 +71,8 @@ def check_scoring(name: str) -> None:
     ----------
     name : str
     """
+    if isinstance(name, str) and name in MEASURES:
+        return  # to ask for all scorers of scikit-learn takes a while
     misfits = dict.fromkeys(MEASURES) | {other: scorer_misfit(get_scorer(other)) for other in get_scorer_names()}
     misfit = misfits.get(name, "") if isinstance(name, str) else ""
     if misfit is None:

@@ -39,7 +39,7 @@ from quadric.tables.parts import TableParts, as_parts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
-from quadric.workflow.drawing import DEVELOPMENT, Drawing
+from quadric.workflow.drawing import set_aside
 from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
@@ -296,7 +296,7 @@ def survey(table: Table | TableParts, target: str, options: TrainingOptions, tes
     Survey
     """
     with part(0.0, 0.5):
-        table, options, others = _set_aside(table, target, options, tests)
+        table, options, others = set_aside(table, target, options, tests)
         stream, data = learn(table, target, options)
         news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
     if options.cutoff != EVEN and len(data.class_names) > 2:
@@ -379,19 +379,6 @@ def _completed(
         by_surface=tuple(labels.by_surface.tolist()),
         cross_validation=None if search is None else _cross_validated(search, model, data, options),
     )
-
-
-def _set_aside(
-    table: Table | TableParts, target: str, options: TrainingOptions, tests: Mapping[str, TableStream]
-) -> tuple[Table | TableParts, TrainingOptions, Mapping[str, TableStream]]:
-    """The rows to learn from, the options for these, and all other samples."""
-    drawing = Drawing.of(target, options)
-    if drawing is None:
-        return table, options, tests
-    parts = as_parts(table)
-    samples = drawing.samples(parts)
-    ignore = dict.fromkeys([*options.ignore, *([] if drawing.time_column is None else [drawing.time_column])])
-    return samples.pop(DEVELOPMENT), replace(options, ignore=tuple(ignore)), {**samples, **tests}
 
 
 def with_samples(trained: Trained, rows: Survey) -> Trained:

@@ -25,8 +25,13 @@ export const complain = (error) => {
   byId("error").hidden = false;
 };
 
-// What had the focus keeps it when its list is written anew
+// Lists are written anew only where they differ, so that nothing is taken from under a hand; what had the focus keeps it
+let written = new WeakMap();
+export const forget = () => { written = new WeakMap(); };
 export const rewritten = (list, nodes) => {
+  const html = nodes.map((node) => node.outerHTML).join("");
+  if (written.get(list) === html) return;
+  written.set(list, html);
   const at = list.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
   list.replaceChildren(...nodes);
   if (at === null) return;

@@ -1,12 +1,16 @@
 // The page shows what the server has computed, and tells it what was chosen.
 import { chart } from "./charts.js";
 import { beginAsking, follow } from "./asking.js";
-import { bodyRow, button, byId, complain, element, rewritten } from "./elements.js";
+import { bodyRow, button, byId, complain, element, forget, rewritten } from "./elements.js";
 import { ask, enter, listen, tell } from "./talking.js";
 
 let shown = null;
 
-const choose = (choice) => tell("/do", choice).then(show).catch((error) => { complain(error); if (shown) show(shown, true); });
+const choose = (choice) => tell("/do", choice).then(show).catch((error) => {
+  forget(); // what was clicked may look as if it held
+  if (shown) show(shown);
+  complain(error);
+});
 
 const equationLine = (part) => {
   const item = element("li", part.forced ? "forced" : "");
@@ -59,10 +63,20 @@ const step = ({ words, price }, i, at) => {
 const column = (name, isOut) => {
   const label = element("label"), box = element("input");
   box.type = "checkbox";
-  box.checked = !isOut;
+  box.defaultChecked = !isOut;
   box.setAttribute("aria-label", `Use the column ${name}`);
   box.addEventListener("change", () => choose({ do: "column", column: name, out: !box.checked }));
   label.append(box, element("span", "", name));
+  return label;
+};
+
+const signOf = (column, signs, now) => {
+  const label = element("label", "", `f with ${column}`), select = element("select");
+  select.setAttribute("aria-label", `Slope of f with ${column}`);
+  const options = signs.map((sign) => Object.assign(element("option", "", sign), { value: sign, defaultSelected: sign === (now || signs[0]) }));
+  select.append(...options);
+  select.addEventListener("change", () => choose({ do: "monotone", column, sign: select.value }));
+  label.append(select);
   return label;
 };
 
@@ -84,10 +98,10 @@ const show = (state, keepsError = false) => {
   rewritten(byId("lines"), [...equation.lines, equation.constant].map(equationLine));
   byId("centred").textContent = equation.centred;
   byId("expanded").textContent = equation.expanded;
-  byId("measures").replaceChildren(...state.measures.map(measureRow));
+  rewritten(byId("measures"), state.measures.map(measureRow));
   byId("proof").replaceChildren(...state.proof.map((text) => element("li", "", text)));
-  byId("figures").replaceChildren(...state.figures.map(chart));
-  byId("effects").replaceChildren(...state.effects.map(effect));
+  rewritten(byId("figures"), state.figures.map(chart));
+  rewritten(byId("effects"), state.effects.map(effect));
   showTies(state.ties);
   byId("cutting").hidden = !rules.has_cutoff;
   byId("cutoff").value = rules.cutoff;
@@ -101,6 +115,7 @@ const show = (state, keepsError = false) => {
   set("kind", rules.terms);
   set("loss", rules.loss);
   set("C", rules.C);
+  rewritten(byId("signs"), constant.numbers.map((name) => signOf(name, constant.signs, rules.signs[name])));
   rewritten(byId("columns"), constant.columns.map((name) => column(name, rules.left_out.includes(name))));
   rewritten(byId("steps"), state.steps.map((one, i) => step(one, i, state.at)));
   byId("undo").disabled = state.at === 0;
@@ -129,7 +144,8 @@ const begin = (start) => {
 };
 
 const hear = (message) => {
-  if (message.state && shown && message.state.at === shown.at && message.state.version === shown.version) show(message.state, true);
+  if (message.state && shown && message.state.version >= shown.version) show(message.state, true);
+  if (message.saved) byId("saved").textContent = message.saved;
   if (message.progress !== undefined) byId("progress").value = message.progress;
   if (message.error || message.end) complain(new Error(message.error || message.end));
 };
@@ -151,12 +167,16 @@ onTerm("force");
 onTerm("forbid");
 byId("undo").addEventListener("click", () => choose({ do: "go", step: shown.at - 1 }));
 byId("redo").addEventListener("click", () => choose({ do: "go", step: shown.at + 1 }));
-byId("save").addEventListener("click", () => {
+byId("choose").addEventListener("click", () => { byId("progress").hidden = false; tell("/choose", {}).catch(complain); });
+
+const saving = (path) => () => {
   byId("saved").textContent = "Saving";
-  tell("/save", { name: byId("file").value.trim(), notes: byId("notes").value })
-    .then(({ saved }) => { byId("saved").textContent = `Saved: ${saved}`; byId("error").hidden = true; })
+  tell(path, { name: byId("file").value.trim(), notes: byId("notes").value })
+    .then(({ saved }) => { byId("saved").textContent = saved; byId("error").hidden = true; })
     .catch((error) => { byId("saved").textContent = ""; complain(error); });
-});
+};
+byId("save").addEventListener("click", saving("/save"));
+byId("report").addEventListener("click", saving("/report"));
 
 try {
   await enter();

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from helpers import LOSSES, convex_solver, make_problem, random_samples
 from quadric.geometry.box import Box, CoefficientBound, ShapeRules, SlopeRule, lowest_slope, slope_form
 from quadric.geometry.cuts import Cuts
+from quadric.geometry.terms import LINEAR, term_factors
 from quadric.losses.base import Found
 from quadric.losses.supports import Move
 from quadric.search.decomposition import Status
@@ -80,20 +81,31 @@ def test_refits_are_the_minimum_over_every_row_of_the_box(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_lower_bounds_of_exchanges_hold_and_touch(loss):
     """Whatever the multipliers, no exchange ends below its bound; most bounds are better than without rules."""
-    tighter = 0
+    tighter, useless, (left, right) = 0, 0, term_factors(3)
     for seed in range(12):
         problem, _, _ = ruled_problem(loss, seed, k=2 + seed % 3)
         ruled, explorer, rng = Ruled(problem), problem.explorer(), np.random.default_rng(seed)
         support = np.sort(rng.choice(problem.n_terms, problem.k, replace=False))
         fit = ruled.fit(support)
+        pulls, z = ruled.pulls(fit), fit.solution.z[support]
+        assert (
+            abs(float(pulls.low[support] @ z) - pulls.constant) <= 1e-9 * fit.value
+        )  # (12.1): multipliers are of cuts that bind
+        again = ruled._different([*fit.cuts, *fit.cuts[:1]], support)
+        assert all(mine is cut for mine, cut in zip(again, fit.cuts, strict=True))  # those of a cut that comes twice, too
         moves = problem.rule.moves(support)
         floors = explorer.under(fit.solution, support, moves, ruled.pulls(fit)).least
         for (i, out), (j, into) in product(enumerate(moves.out), enumerate(moves.into)):
             other = Move((out,), (into,)).applied(support)
             value = ruled.fit(other).value
             assert floors[i, j] <= value * (1.0 + 1e-9)
+            new = {left[into], right[into]} - {*left[support], *right[support]}
+            if right[into] != LINEAR and right[into] != left[into] and new & {0, 2}:
+                assert floors[i, j] >= fit.value * (1.0 - 1e-9)  # without its linear term a product has to be zero
+                useless += 1
             tighter += floors[i, j] > problem.step().refit(other).value * (1.0 + 1e-6)
     assert tighter > 50
+    assert useless > 5
 
 
 @pytest.mark.parametrize("loss", LOSSES)

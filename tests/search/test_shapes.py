@@ -87,6 +87,12 @@ def test_lower_bounds_of_exchanges_hold_and_touch(loss):
         ruled, explorer, rng = Ruled(problem), problem.explorer(), np.random.default_rng(seed)
         support = np.sort(rng.choice(problem.n_terms, problem.k, replace=False))
         fit = ruled.fit(support)
+        pulls, z = ruled.pulls(fit), fit.solution.z[support]
+        assert (
+            abs(float(pulls.low[support] @ z) - pulls.constant) <= 1e-9 * fit.value
+        )  # (12.1): multipliers are of cuts that bind
+        again = ruled._different([*fit.cuts, *fit.cuts[:1]], support)
+        assert all(mine is cut for mine, cut in zip(again, fit.cuts, strict=True))  # those of a cut that comes twice, too
         moves = problem.rule.moves(support)
         floors = explorer.under(fit.solution, support, moves, ruled.pulls(fit)).least
         for (i, out), (j, into) in product(enumerate(moves.out), enumerate(moves.into)):

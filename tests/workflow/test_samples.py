@@ -1,6 +1,7 @@
 """Samples that are set aside: how they are drawn, that no fit looks at them, and what is measured on them."""
 
 import json
+import re
 import warnings
 from dataclasses import asdict
 
@@ -229,7 +230,7 @@ def test_other_tables_are_measured_too_and_what_is_wrong_with_them_is_told():
         )
 
 
-def test_more_classes_and_a_classifier_have_samples_too():
+def test_more_classes_and_a_classifier_have_samples_too(tmp_path):
     columns = credit_columns(240, classes=("a", "b", "c"))
     y = columns.pop("risk")
     model = TableClassifier(**FAST, holdout=0.25).fit(columns, y)
@@ -237,3 +238,8 @@ def test_more_classes_and_a_classifier_have_samples_too():
     assert np.isnan(table.value("AUC", "test"))
     assert np.isfinite([table.value(name, "test") for name in ("accuracy", "log loss")]).all()
     assert len(model._rows) == model.trained_.data.n_rows == table.value("samples", "development")
+    assert [source.unlabelled for source in model.trained_.samples.sources] == [0, 0]
+    model.report(tmp_path / "r.html", n_boot=0, bounds=False)
+    page = (tmp_path / "r.html").read_text()
+    row = page[page.index('<h3 id="samples">') :].partition('<th scope="row">Log loss</th>')[2].partition("</tr>")[0]
+    assert re.findall(r'num">([\d.]+)', row) == [f"{table.value('log loss', name):.3f}" for name in table.samples]

@@ -40,10 +40,10 @@ from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
 from quadric.workflow.drawing import set_aside
-from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.prices import RulePrices, priced
+from quadric.workflow.reference import Reference
 from quadric.workflow.rule_words import TERMS, listed_rules, listed_shapes
 from quadric.workflow.samples import NewSample, Samples, all_samples
 from quadric.workflow.scorers import scorer_for

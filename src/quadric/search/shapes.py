@@ -253,7 +253,12 @@ class Ruled:
                     continue
                 lever = int(np.argmax(np.where(partner == LINEAR, np.inf, np.where(steady, np.abs(factors), 0.0))))
                 short = lowest.margin - lowest.slope + ROUNDING * float(np.abs(factors) @ np.abs(z[own]))
-                z[own[lever]] += rule.sign * short * 2.0**attempt / factors[lever]
+                raised = z[own[lever]] + rule.sign * short * 2.0**attempt / factors[lever]
+                limit = self._limits.get(int(support[own[lever]]))
+                if limit is None or limit.low <= raised <= limit.high:
+                    z[own[lever]] = raised
+                else:  # at its limit: what pulls the slope down gives way
+                    z[np.delete(own, lever)] *= 1.0 - ROUNDING * 2.0**attempt
             if not missed:
                 whole = solution.z.copy()
                 whole[support] = z

@@ -192,7 +192,12 @@ class Certificate:
         return self.decrease <= TOLERANCE
 
     def view(self) -> Html:
-        """What notebooks show of it."""
+        """What notebooks show of it.
+
+        Returns
+        -------
+        Html
+        """
         swaps = {True: "no exchange of one term helps", False: "some exchange of one term helps", None: None}
         known = {
             "terms": f"{self.n_terms} of {self.k} allowed",

@@ -304,7 +304,7 @@ class TableClassifier(Classifier, BaseEstimator):
         name : str
             Title; by default the name of the target.
         **options : Any
-            ``rows``, ``frozen``, ``actionable``, ``ks``, ``n_boot``, ``bounds`` and ``n_jobs`` of
+            ``rows``, ``frozen``, ``actionable``, ``ks``, ``n_boot``, ``bounds``, ``prices`` and ``n_jobs`` of
             :func:`quadric.report.summarise`.
         """
         check_is_fitted(self)

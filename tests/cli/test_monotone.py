@@ -36,7 +36,7 @@ def pairs(model, column, seed=0, n=10_000):
 
 def test_a_fit_keeps_its_rules_for_every_row_and_says_so(run, tables, tmp_path):
     file = tmp_path / "m.json"
-    rules = ["--monotone", "age:-", "--monotone", "income:+", "--bound", "age*income::0.5"]
+    rules = ["--monotone", "age:-", "--monotone", "income:+", "--bound", "age*income:-inf:0.5"]
     result = run("fit", tables / "gaps.csv", *FIT, *rules, "--output", file)
     assert result.code == 0
     text = " ".join(result.out.split())
@@ -49,6 +49,7 @@ def test_a_fit_keeps_its_rules_for_every_row_and_says_so(run, tables, tmp_path):
         rise, size = pairs(saved.model, column)
         assert (sign * rise >= -1e-9 * np.maximum(1.0, size)).all()
         assert (sign * pairs(free.model, column)[0] < -1e-3).any()
+    assert saved.metadata["training"]["options"]["coef_bounds"] == {"age*income": [None, 0.5]}
     assert list(saved.metadata["training"]["slopes"]) == ["bad"]
     assert [each["words"] for each in saved.metadata["training"]["slopes"]["bad"]] == [
         "proved: never rises with age, for any row",

@@ -1,6 +1,7 @@
 """Points in databases and on paper are those of the model, and the terms' points sum to them."""
 
 import re
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -8,8 +9,9 @@ import pytest
 
 from helpers.databases import in_duckdb, in_sqlite, table_sql
 from helpers.scorecards import SCALE, loans_with_gaps, points_model
+from quadric.cli import main
 from quadric.credit import ScoreScale, score_points
-from quadric.export import to_sql
+from quadric.export import save_model, to_sql
 from quadric.report.scorecard import render_card
 from quadric.tables import Table
 from quadric.tables.table import text_column
@@ -98,6 +100,27 @@ def test_the_page_is_inert_and_says_where_the_decision_changes(model):
     assert model.view.border is not None
     for table, values in product(card.tables, [None]):
         assert all(name in page for name in table.columns), values
+
+
+def test_another_scale_is_the_same_points_moved_and_stretched(model, loans, points):
+    other = model.with_points("0:40:1").scores(loans).points
+    np.testing.assert_allclose(other, 2.0 * (points - ScoreScale(20.0, 600.0, 50.0).offset), atol=1e-9)
+    assert model.points_line.scale.base_score == 600.0
+
+
+def test_commands_take_a_scale(model, tmp_path, capsys):
+    save_model(replace(model.saved, metadata={}), tmp_path / "model.json")
+    export = ["export", str(tmp_path / "model.json")]
+    assert main([*export, "--points", "600:20:50"]) == 0
+    assert "quadric_points_1" in capsys.readouterr().out
+    assert main([*export, "--output", str(tmp_path / "card.html")]) == 2
+    assert "give --points" in capsys.readouterr().err
+    assert main([*export, "--output", str(tmp_path / "card.html"), "--points", "600:20:50"]) == 0
+    assert main([*export, "--points", "600:0:50"]) == 2
+    assert "must be a number above 0" in capsys.readouterr().err
+    assert main([*export, "--format", "python", "--points", "600:20:50"]) == 2
+    assert "--points is not for the format python" in capsys.readouterr().err
+    assert main(["report", str(tmp_path / "model.json"), "data.csv", "--points", "600:0:50"]) == 2
 
 
 def test_fit_says_what_follows_from_a_cut_off(loans):

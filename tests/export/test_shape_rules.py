@@ -86,6 +86,15 @@ def test_a_file_that_breaks_its_own_rules_is_refused(tmp_path, edit, says):
         quadric.load_model(changed(tmp_path / "model.json", edit))
 
 
+@pytest.mark.parametrize(
+    "rules", [{"monotonic_cst": {0: 0}}, {"monotonic_cst": np.zeros(4)}, {"coef_bounds": {"x0": (0, None)}}]
+)
+def test_rules_that_ask_nothing_of_slopes_are_kept(tmp_path, rules):
+    model, _, _ = fitted(**rules)
+    quadric.save_model(model, tmp_path / "model.json")
+    assert quadric.load_model(tmp_path / "model.json")[-1].certificates_[0].monotone == ()
+
+
 def test_a_model_that_breaks_its_own_rules_is_not_written(tmp_path):
     model, _, _ = fitted()
     model[-1].set_params(monotonic_cst={0: -1})

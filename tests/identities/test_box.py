@@ -112,3 +112,21 @@ def test_the_slope_as_a_form_in_the_coefficients() -> None:
     for feature in range(5):
         terms, factors = slope_form(feature, at)
         assert factors @ to_vector(W, b)[terms] == pytest.approx(W[feature] @ at + b[feature])
+
+
+def test_sums_tell_of_values_what_rows_tell():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 7))
+    X[:, 1], level = np.where(rng.random(300) < 0.3, 2.0, -1.0), rng.integers(0, 3, 300)
+    X[:, 2], X[:, 3] = level == 1, level == 2
+    X[:, 4], X[:, 5] = level == 1, rng.random(300) < 0.5  # several of these at once
+    groups = [np.array([2, 3]), np.array([4, 5]), np.array([0, 1])]
+    rows, weight = Box.of_rows(X, groups), rng.integers(1, 4, 300).astype(float)
+    mean = np.average(X, axis=0, weights=weight)
+    scatter = ((X - mean).T * weight) @ (X - mean)
+    sums = Box.of_sums((X.min(axis=0), X.max(axis=0)), weight.sum(), mean, scatter, groups)
+    for box in (rows, sums):
+        assert box.two_valued.tolist() == [False, True, True, True, True, True, False]
+        assert [members.tolist() for members in box.levels] == [[2, 3]]
+        assert box.low.tolist() == X.min(axis=0).tolist()
+        assert box.high.tolist() == X.max(axis=0).tolist()

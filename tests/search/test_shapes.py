@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from helpers import LOSSES, convex_solver, make_problem, random_samples
 from quadric.geometry.box import Box, CoefficientBound, ShapeRules, SlopeRule, lowest_slope, slope_form
 from quadric.geometry.cuts import Cuts
+from quadric.geometry.terms import LINEAR, term_factors
 from quadric.losses.base import Found
 from quadric.losses.supports import Move
 from quadric.search.decomposition import Status
@@ -80,20 +81,31 @@ def test_refits_are_the_minimum_over_every_row_of_the_box(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_lower_bounds_of_exchanges_hold_and_touch(loss):
     """Whatever the multipliers, no exchange ends below its bound; most bounds are better than without rules."""
-    tighter = 0
+    tighter, useless, (left, right) = 0, 0, term_factors(3)
     for seed in range(12):
         problem, _, _ = ruled_problem(loss, seed, k=2 + seed % 3)
         ruled, explorer, rng = Ruled(problem), problem.explorer(), np.random.default_rng(seed)
         support = np.sort(rng.choice(problem.n_terms, problem.k, replace=False))
         fit = ruled.fit(support)
+        pulls, z = ruled.pulls(fit), fit.solution.z[support]
+        assert (
+            abs(float(pulls.low[support] @ z) - pulls.constant) <= 1e-9 * fit.value
+        )  # (12.1): multipliers are of cuts that bind
+        again = ruled._different([*fit.cuts, *fit.cuts[:1]], support)
+        assert all(mine is cut for mine, cut in zip(again, fit.cuts, strict=True))  # those of a cut that comes twice, too
         moves = problem.rule.moves(support)
         floors = explorer.under(fit.solution, support, moves, ruled.pulls(fit)).least
         for (i, out), (j, into) in product(enumerate(moves.out), enumerate(moves.into)):
             other = Move((out,), (into,)).applied(support)
             value = ruled.fit(other).value
             assert floors[i, j] <= value * (1.0 + 1e-9)
+            new = {left[into], right[into]} - {*left[support], *right[support]}
+            if right[into] != LINEAR and right[into] != left[into] and new & {0, 2}:
+                assert floors[i, j] >= fit.value * (1.0 - 1e-9)  # without its linear term a product has to be zero
+                useless += 1
             tighter += floors[i, j] > problem.step().refit(other).value * (1.0 + 1e-6)
     assert tighter > 50
+    assert useless > 5
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -141,6 +153,26 @@ def test_near_ties_have_their_prices_under_the_rules(loss):
         after = tuple(sorted({*best, into} - {out}))
         assert values[best] + change == pytest.approx(values[after], rel=1e-7)
     assert len(swaps) == sum(len(set(support) - set(best)) == 1 for support in expected)
+
+
+def test_both_kinds_of_rules_hold_to_the_last_bit_on_one_term():
+    """Where the linear term is at its limit, the products have to give way."""
+    at_limit = 0
+    for seed in range(30):
+        problem, X, _ = ruled_problem("least_squares", seed)
+        shape = problem.shape
+        slopes = (SlopeRule(0, 1), SlopeRule(1, 1))
+        bounds = (CoefficientBound(6, -0.03, 0.03), CoefficientBound(7, -0.02, 0.02))
+        shapes = {1: ShapeRules(slopes, bounds, shape.box)}
+        fit = Ruled(replace(problem, rule=replace(problem.rule, shapes=shapes))).fit(np.arange(problem.n_terms))
+        z = problem.embed(fit.solution.z)
+        for bound in bounds:
+            assert bound.low <= z[bound.term] <= bound.high
+            at_limit += z[bound.term] == bound.high
+        for rule in slopes:
+            positions, _ = slope_form(rule.feature, X[0])
+            assert lowest_slope(rule, shape.box, z[positions[:-1]], float(z[positions[-1]])).is_proved
+    assert at_limit > 10
 
 
 def test_rules_of_another_surface_do_not_count():

@@ -14,7 +14,8 @@ from quadric.explain import contributions
 from quadric.tables import Table, TableStream, read_table
 from quadric.workflow import TableModel, TrainingOptions, train
 from quadric.workflow.alarms import Check, Limits, LimitsError, read_limits
-from quadric.workflow.monitoring import Reference, Values, _computed, mean_text, monitor
+from quadric.workflow.monitoring import mean_text, monitor
+from quadric.workflow.reference import Reference, Values, _computed
 
 
 @pytest.fixture(scope="module")

@@ -54,6 +54,12 @@ def test_prices_are_differences_of_two_fits(n_classes):
         rule_prices(SparseQuadraticSVC(k=2).fit(X, y), X, y)
 
 
+def test_the_objective_of_all_classes_together_counts_once():
+    X, y = samples(0, 3)
+    model = SparseQuadraticSVC(k=3, C=16.0, multiclass="shared", hierarchy="strong").fit(X, y)
+    assert rule_prices(model, X, y, cv=3).objective == pytest.approx(model.certificates_[0].objective, rel=1e-9)
+
+
 def test_rules_of_a_table_are_priced_on_the_folds_of_its_fit(tmp_path):
     (tmp_path / "data.csv").write_text(csv_text(credit_columns()))
     table = read_table(tmp_path / "data.csv")

@@ -1,6 +1,7 @@
 """Samples that are set aside: how they are drawn, that no fit looks at them, and what is measured on them."""
 
 import json
+import re
 import warnings
 from dataclasses import asdict
 
@@ -182,6 +183,23 @@ def test_all_samples_are_measured_as_anybody_would(tmp_path):
     assert len(model.labelled(Table(whole.names, whole.columns))[0]) == 300  # another file
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_samples_of_a_table_that_is_read_in_passes_are_the_same(tmp_path, monkeypatch):
+    (tmp_path / "data.csv").write_text(csv_text(dated()))
+    options = TrainingOptions(**FAST, holdout=0.2, time_column="opened", after="2025-08-08")
+    found = []
+    for is_gathered in (True, False):
+        monkeypatch.setattr("quadric.samples.capped.is_better_in_memory", lambda *_, answer=is_gathered: answer)
+        trained = train(TableStream(tmp_path / "data.csv", rows=64, text=["risk"]), "risk", options)
+        assert trained.data.is_sampled is not is_gathered
+        found.append(trained.samples)
+    one, two = found
+    assert one.sources == two.sources
+    assert one.table.value("event rate", "later") == two.table.value("event rate", "later")
+    assert one.table.columns == two.table.columns
+    assert one.table.value("AUC", "later") == pytest.approx(two.table.value("AUC", "later"), abs=0.02)  # other folds
+
+
 @pytest.mark.filterwarnings("ignore:sample 'new.csv'. the target:UserWarning")
 def test_other_tables_are_measured_too_and_what_is_wrong_with_them_is_told():
     columns = credit_columns(200)
@@ -212,7 +230,7 @@ def test_other_tables_are_measured_too_and_what_is_wrong_with_them_is_told():
         )
 
 
-def test_more_classes_and_a_classifier_have_samples_too():
+def test_more_classes_and_a_classifier_have_samples_too(tmp_path):
     columns = credit_columns(240, classes=("a", "b", "c"))
     y = columns.pop("risk")
     model = TableClassifier(**FAST, holdout=0.25).fit(columns, y)
@@ -220,3 +238,8 @@ def test_more_classes_and_a_classifier_have_samples_too():
     assert np.isnan(table.value("AUC", "test"))
     assert np.isfinite([table.value(name, "test") for name in ("accuracy", "log loss")]).all()
     assert len(model._rows) == model.trained_.data.n_rows == table.value("samples", "development")
+    assert [source.unlabelled for source in model.trained_.samples.sources] == [0, 0]
+    model.report(tmp_path / "r.html", n_boot=0, bounds=False)
+    page = (tmp_path / "r.html").read_text()
+    row = page[page.index('<h3 id="samples">') :].partition('<th scope="row">Log loss</th>')[2].partition("</tr>")[0]
+    assert re.findall(r'num">([\d.]+)', row) == [f"{table.value('log loss', name):.3f}" for name in table.samples]

@@ -9,7 +9,7 @@ import typer
 
 import quadric
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, as_usage, claim_output, say, say_json, write_output
+from quadric.cli.console import UsageError, claim_output, say, say_json, write_output
 from quadric.cli.inputs import read_table_model
 from quadric.cli.layout import wrapped_equation
 from quadric.cli.stdio import data_output
@@ -40,13 +40,7 @@ def export(
     precision: Annotated[int | None, typer.Option(min=1, max=17, help="For latex and equation: significant digits.")] = None,
     table: Annotated[str | None, typer.Option(help="For sql: name of the table.  [default: data]")] = None,
     prefix: Annotated[str | None, typer.Option(help="For sql: prefix of the new columns.  [default: quadric_]")] = None,
-    points: Annotated[
-        str | None,
-        typer.Option(
-            metavar="POINTS:DOUBLE:ODDS",
-            help="For sql, excel and html: scale of a scorecard, such as 600:20:50.  [default: --points of quadric fit]",
-        ),
-    ] = None,
+    points: shared.Points = None,
     dtype: Annotated[
         Literal["float32", "float64"] | None, typer.Option(help="For onnx: type of inputs and outputs.  [default: float32]")
     ] = None,
@@ -67,19 +61,15 @@ def export(
     settings = {"form": form, "precision": precision, "table": table, "prefix": prefix, "points": points, "dtype": dtype}
     kind = _format(format, output)
     extra = _options(kind, settings)
-    if points is not None:
-        from quadric.fitted.points import ScoreScale
-
-        with as_usage():
-            ScoreScale.read(points)
+    extra.pop("points", None)  # which the model has then
     if output is not None:
         claim_output(output, force, model)
     elif kind not in TEXTS:
         raise UsageError(f"the format {kind} needs a file: give --output")
-    loaded = read_table_model(model)
+    loaded = read_table_model(model, points)
     content = getattr(quadric.export, TEXTS[kind])(loaded.saved, **extra) if kind in TEXTS else ""
     if kind == "html":
-        content = _card(loaded, model.stem, points)
+        content = _card(loaded, model.stem)
     if output is not None and content:
         write_output(output, content.rstrip("\n") + "\n", force)
     elif output is not None:
@@ -94,12 +84,11 @@ def export(
         data_output().write(content)
 
 
-def _card(model: quadric.workflow.TableModel, title: str, points: str | None) -> str:
-    from quadric.export.scoring import points_line
+def _card(model: quadric.workflow.TableModel, title: str) -> str:
     from quadric.report.scorecard import render_card
     from quadric.workflow.scorecard import scorecard
 
-    line = points_line(model.saved, model.view, points)
+    line = model.points_line
     if line is None:
         raise UsageError("a scorecard needs a scale: give --points, such as 600:20:50")
     return render_card(scorecard(model, line), title)

@@ -55,11 +55,17 @@ def named_files(paths: Sequence[Path] | None) -> dict[str, Path]:
     return found
 
 
-def read_table_model(path: Path) -> quadric.workflow.TableModel:
-    """The model of a file."""
+def read_table_model(path: Path, points: str | None = None) -> quadric.workflow.TableModel:
+    """The model of a file; with a scale of points, if there is one."""
+    if points is not None:
+        from quadric.fitted.points import ScoreScale
+
+        with as_usage():
+            ScoreScale.read(points)
     check_there(path)
     try:
-        return quadric.workflow.TableModel(quadric.export.read_model(path))
+        model = quadric.workflow.TableModel(quadric.export.read_model(path))
+        return model if points is None else model.with_points(points)
     except quadric.export.ModelFileError as error:
         text = str(error)
         raise type(error)(text if path.name in text else f"{path.name}: {text}") from None

@@ -42,6 +42,14 @@ ACTIONABLE = (
     "months (both ways). Repeatable.  [default: numbers but age, in the direction in which each helps on average]"
 )
 Actionable: TypeAlias = Annotated[list[str] | None, typer.Option(metavar="COLUMN:up|down|step", help=ACTIONABLE)]
+Points: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POINTS:DOUBLE:ODDS",
+        help="Scale of a scorecard: 600:20:50 is 600 points at odds of 50 to 1, and 20 points double the odds.  "
+        "[default: --points of quadric fit]",
+    ),
+]
 OUTPUT, READING = "Output", "Reading the table"
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.", rich_help_panel=OUTPUT)]
 TestFiles: TypeAlias = Annotated[

@@ -42,6 +42,7 @@ def report(
     bounds: Annotated[
         bool, typer.Option("--bounds/--no-bounds", help="Prove how much better other terms could be, by a limited search.")
     ] = True,
+    points: shared.Points = None,
     folds: Annotated[int, typer.Option(min=2, max=LARGEST_COUNT, help=shared.FLAGS["folds"].help)] = 5,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help=shared.FLAGS["seed"].help)] = 0,
     jobs: Annotated[
@@ -74,7 +75,7 @@ def report(
     from quadric.workflow.prices import RulePrices
     from quadric.workflow.samples import samples_of
 
-    loaded = inputs.read_table_model(model)
+    loaded = inputs.read_table_model(model, points)
     grid = None if ks is None else inputs.integers(ks, "--ks")
     if grid is not None and (list(grid) != sorted(set(grid)) or grid[0] < 1):
         raise UsageError(f"--ks: the numbers of terms must be increasing and at least 1, got {quoted(ks)}")

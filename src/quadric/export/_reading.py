@@ -141,7 +141,11 @@ def _checked_view(top: dict[str, Node], model: Any) -> FittedModel:
 def _check_shapes(top: dict[str, Node], view: FittedModel) -> None:
     """Rules on slopes and coefficients are proved again, from the coefficients; the certificates get the new proofs."""
     own = view.classifier
-    is_shaped = any(getattr(own, name, None) is not None for name in SHAPES)
+    with top["params"].usable():
+        demands = (
+            view.demands(int(view.question("k"))) if any(getattr(own, name, None) is not None for name in SHAPES) else None
+        )
+    is_shaped = demands is not None and bool(demands.slopes or demands.bounds)
     top["estimator"].require(
         is_shaped == hasattr(own, "box_"), "has rules on slopes or coefficients without their box, or a box"
     )

@@ -657,7 +657,19 @@ def fitted_model(model: Model | FittedModel) -> FittedModel:
 
 
 def as_judged(model: Any, X: Any, y: Any) -> tuple[FittedModel, Any, Any]:
-    """A model taken apart, and rows and labels as it takes them; a TableClassifier has a raw table and labels of its own."""
+    """A model taken apart, and rows and labels as it takes them; a TableClassifier has a raw table and labels of its own.
+
+    Parameters
+    ----------
+    model : fitted model
+    X, y : rows and labels as the model takes them
+
+    Returns
+    -------
+    FittedModel
+    rows
+    labels
+    """
     if hasattr(model, "_as_judged"):
         model, X, y = model._as_judged(X, y)
     return fitted_model(model), X, y

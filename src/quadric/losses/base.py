@@ -176,7 +176,7 @@ class SparseProblem(ABC):
 
     def embed(self, z: FloatArray) -> FloatArray:
         """z over the candidates as a vector over all terms."""
-        full = np.zeros((term_count(self.n_features), *z.shape[1:]))
+        full = np.zeros(term_count(self.n_features))
         full[self.terms] = z
         return full
 
@@ -280,12 +280,15 @@ class Outlook:
 
     Attributes
     ----------
+    here : float
+        The bound at the support itself.
     least : array
         None is lower than this (12.6).
     likely : array
         About what they are.
     """
 
+    here: float
     least: FloatArray
     likely: FloatArray
 

@@ -85,7 +85,7 @@ class RankedExplorer(Explorer):
         (problem,) = self.problems
         alpha = feasible(problem, fit.alpha)
         bound, model = (at(problem, fit.z, alpha, support, pulls) for at in (self._dual_at, self._model_at))
-        return Outlook(bound.value + bound.exchanges(moves), fit.value + model.exchanges(moves))
+        return Outlook(bound.value, bound.value + bound.exchanges(moves), fit.value + model.exchanges(moves))
 
     def compounds(self, support: IntArray, rule: SupportRule) -> Sequence[Move]:
         model = self.model(support)

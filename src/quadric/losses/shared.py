@@ -87,11 +87,12 @@ class SharedProblem(SparseProblem):
         first = self.classes[0]
         if not isinstance(first, LeastSquaresProblem) or n_terms >= self.n_terms:
             return self
-        M, q, _ = summed_quadratic(self)
-        chosen = promising_terms(first.curvature.row, np.diag(M), q, self.k, self.rule, n_terms)
+        q = summed_quadratic(self)[1]
+        chosen = promising_terms(first.curvature.row, first.curvature.diagonal, q, self.k, self.rule, n_terms)
         candidates = self.rule.closed(chosen if support is None else np.union1d(chosen, support))
-        few = [part.among(candidates) for part in self.classes if isinstance(part, LeastSquaresProblem)]
-        return self if few[0] is None else SharedProblem.of(tuple(part for part in few if part is not None))
+        parts = (part.among(candidates) for part in self.classes if isinstance(part, LeastSquaresProblem))
+        few = tuple(part for part in parts if part is not None)
+        return SharedProblem.of(few) if few else self  # a rule that needs all candidates leaves none
 
     def with_k(self, k: int) -> Self:
         return replace(self, k=min(k, self.n_terms), classes=tuple(part.with_k(k) for part in self.classes))

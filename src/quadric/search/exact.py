@@ -16,7 +16,8 @@ import numpy as np
 from quadric.blas import one_blas_thread
 from quadric.losses.base import Found, NoBound, Relaxation, SparseProblem, Step
 from quadric.progress import STOP, Report, advance, silent
-from quadric.search.shapes import Ruled, bounds_of, solver_of
+from quadric.search.ruled import bounds_of
+from quadric.search.shapes import Ruled, solver_of
 from quadric.search.tree import REPORT_EVERY, ProofLimits, Tree
 from quadric.types import IntArray
 

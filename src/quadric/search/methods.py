@@ -19,15 +19,14 @@ from quadric.progress import Report, silent
 from quadric.search.decomposition import Schedule, SearchResult, Status, decompose
 from quadric.search.exact import prove
 from quadric.search.exchanges import better_by_refits, exchanged, exchanged_by_refits, is_swap_optimal_by_passes
-from quadric.search.shapes import Ruled, is_swap_optimal_under, searched_under, solver_of
+from quadric.search.ruled import SAME_VALUE, is_swap_optimal_under, searched_under
+from quadric.search.shapes import Ruled, solver_of
 from quadric.types import IntArray
 
 # Perturbations of the support of a cheaper loss that a search starts from.
 START_KICKS = 30
 # Terms among which perturbations move; of more, those that forward selection finds promising.
 MOST_PERTURBED = 400
-# Relative difference of two ways to the same minimum up to which closed forms for exchanges are trusted.
-SAME_VALUE = 1e-6
 # Exchanges of one support that are examined where no closed form tells: by passes over many rows, to certify a model, and at
 # the end of a search on few rows.
 MOST_EXAMINED, MOST_CERTIFIED, MOST_POLISHED = 4000, 1000, 300

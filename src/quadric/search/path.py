@@ -19,7 +19,7 @@ from quadric.notebook import NOTHING, paragraph, table, view
 from quadric.progress import Report, parts, silent
 from quadric.search.decomposition import Schedule, Status, decompose
 from quadric.search.exact import prove
-from quadric.search.shapes import best_under, searched_under
+from quadric.search.ruled import best_under, searched_under
 from quadric.types import BoolArray, FloatArray, IntArray
 
 PATH_METHODS = ("pd", "best")

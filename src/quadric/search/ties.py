@@ -10,7 +10,8 @@ from quadric.blas import one_blas_thread
 from quadric.losses.base import Explorer, Found, SparseProblem
 from quadric.losses.supports import Move
 from quadric.search.exact import supports_below
-from quadric.search.shapes import exchanges_under, solver_of
+from quadric.search.ruled import exchanges_under
+from quadric.search.shapes import solver_of
 from quadric.types import IntArray
 
 MAX_SUPPORTS = 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, datetime, timedelta
+from math import isinf
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from quadric.defaults import LARGEST_COUNT, LARGEST_SEED, LONGEST_GRID, MISSING, MOST_LEVELS
@@ -265,6 +266,8 @@ class TrainingOptions:
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in vars(self).items()}
         if not isinstance(self.interaction_cst, str | None):
             plain["interaction_cst"] = [sorted(members) for members in self.interaction_cst]
+        if self.coef_bounds is not None:
+            plain["coef_bounds"] = _recorded_limits(self.coef_bounds)
         return plain
 
 
@@ -281,6 +284,13 @@ def end_of_day(text: object) -> datetime | None:
     if moment is None or moment.year == MAXYEAR:
         return None
     return moment + (timedelta(days=1) if len(str(text)) == len("2026-01-31") else timedelta(microseconds=1))
+
+
+def _recorded_limits(limits: Any) -> Any:
+    """Limits of coefficients by name, or by class and name, with None in the place of infinity."""
+    if isinstance(limits, Mapping):
+        return {name: _recorded_limits(own) for name, own in limits.items()}
+    return [None if end is None or isinf(end) else float(end) for end in limits]
 
 
 def _some(values: tuple[float, ...]) -> str:

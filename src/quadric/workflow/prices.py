@@ -13,6 +13,7 @@ from sklearn.base import clone
 from quadric.estimators import SparseQuadraticSVC, SparseQuadraticSVCCV
 from quadric.estimators.constraints import AUTO
 from quadric.estimators.shape_rules import SHAPES
+from quadric.estimators.validation import SHARED
 from quadric.fitted import Model, as_judged
 from quadric.labels import positions_in
 from quadric.progress import advance, part
@@ -160,7 +161,8 @@ def rule_prices(
     ----------
     model : fitted model
         Estimator, CalibratedModel, Pipeline that ends in one, or TableClassifier, with ``hierarchy``, ``max_features``,
-        ``max_cost``, ``interaction_cst``, and, where no table was coded, ``include`` or ``exclude``.
+        ``max_cost``, ``interaction_cst``, ``monotonic_cst``, ``coef_bounds``, and, where no table was coded, ``include`` or
+        ``exclude``. The features of ``monotonic_cst`` and the terms of ``coef_bounds`` are priced one by one.
     X : array-like of shape (m, n), or table
         The rows that it was fitted to.
     y : array-like of shape (m,)
@@ -253,7 +255,8 @@ class _Cell:
     @staticmethod
     def of(search: SparseQuadraticSVCCV, terms: Sequence[str], labels: Sequence[str], sign: int) -> _Cell:
         own = list(_live_terms(search, terms, labels))
-        objective = sum(certificate.objective for certificate in search.certificates_)
+        certificates = search.certificates_[:1] if search.multiclass == SHARED else search.certificates_  # of all classes
+        objective = sum(certificate.objective for certificate in certificates)
         return _Cell(float(objective), sign * np.asarray(search.cv_scores_)[:, 0, 0], tuple(own))
 
     def beside(self, rule: str, other: _Cell) -> RulePrice:

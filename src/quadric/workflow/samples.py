@@ -246,7 +246,8 @@ def all_samples(
     """
     own = development_sample(model, data, search)
     rows = model.labelled(_rows_of(model, table, seed)) if news else (Table((), ()), np.empty(0))
-    sources = [SampleSource(DEVELOPMENT, data.n_rows, data.check.n_rows - data.n_rows, len(own.codes), data.sha256)]
+    unlabelled = data.check.n_rows - data.n_rows - data.n_dropped
+    sources = [SampleSource(DEVELOPMENT, data.n_rows, unlabelled, len(own.codes), data.sha256)]
     others: dict[str, LabelledRows] = {}
     for new in news:
         now, y = others[new.name] = model.labelled(_rows_of(model, new.parts, seed))

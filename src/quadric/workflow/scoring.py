@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isfinite
 from typing import Any
@@ -137,6 +137,21 @@ class TableModel:
     def favourable(self) -> str | None:
         """The class that people want, as recorded when the model was fitted; None: nobody said so."""
         return favourable_class(self.saved, self.class_names)
+
+    def with_points(self, points: str) -> TableModel:
+        """The same with another scale of points, or with one at all.
+
+        Parameters
+        ----------
+        points : str
+            As in ``TrainingOptions``.
+
+        Returns
+        -------
+        TableModel
+        """
+        history = {**self._history, "options": {**self.saved.options, "points": points}}
+        return TableModel(replace(self.saved, metadata={**self.saved.metadata, "training": history}))
 
     @property
     def costs(self) -> tuple[float, float] | None:

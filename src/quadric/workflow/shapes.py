@@ -13,7 +13,6 @@ import numpy as np
 from quadric.errors import quoted, refuse_unknown
 from quadric.estimators.shape_rules import SHAPES, shape_demands
 from quadric.labels import class_texts
-from quadric.samples.target import surfaces_of
 from quadric.search.rules import SupportLimits
 from quadric.tables import TableEncoder
 from quadric.workflow.options import OptionError, TrainingOptions
@@ -62,15 +61,15 @@ class ShapeReader:
             raise OptionError(str(error), **{name: None for name in SHAPES if name in str(error)}) from None
         if demands is None:
             return {}
-        found: dict[str, dict[int, Any]] = {
-            "monotonic_cst": {surface: {rule.feature: rule.sign for rule in own} for surface, own in demands.slopes.items()},
-            "coef_bounds": {surface: {each.term: _pair(each) for each in own} for surface, own in demands.bounds.items()},
-        }
-        texts, is_single = class_texts(labels), len(surfaces_of(len(labels))) == 1
+        found = {name: own for name, own in demands.parameters.items() if own}
+        if bounds is not None:
+            found["coef_bounds"] = {
+                number: {term: _pair(*ends) for term, ends in own.items()} for number, own in found["coef_bounds"].items()
+            }
+        texts, is_single = class_texts(labels), len(labels) == 2
         parameters: dict[str, Any] = {
-            name: next(iter(own.values())) if is_single else {texts[surface]: each for surface, each in own.items()}
+            name: next(iter(own.values())) if is_single else {texts[number]: each for number, each in own.items()}
             for name, own in found.items()
-            if own
         }
         own_groups = [members for members in groups if len(members) > 1]
         return parameters | ({"feature_groups": own_groups} if "monotonic_cst" in parameters else {})
@@ -126,6 +125,6 @@ class ShapeReader:
         return [name]
 
 
-def _pair(bound: Any) -> tuple[float | None, float | None]:
-    low, high = (None if np.isinf(limit) else limit for limit in (bound.low, bound.high))
-    return low, high
+def _pair(low: float, high: float) -> tuple[float | None, float | None]:
+    """With None for no limit, as JSON knows no infinity."""
+    return None if np.isinf(low) else low, None if np.isinf(high) else high

@@ -35,15 +35,15 @@ from quadric.samples.recoding import Coding
 from quadric.samples.source import SampleBatch
 from quadric.tables import Table, TableStream
 from quadric.tables.coded import TableSource
-from quadric.tables.parts import TableParts, as_parts, gathered
+from quadric.tables.parts import TableParts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import CrossValidated, cross_validated, plain_logistic
 from quadric.workflow.cv_summary import standard_error as standard_error
 from quadric.workflow.drawing import set_aside
-from quadric.workflow.monitoring import Reference
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.preparation import PreparedData, learn, recoded, with_rows
 from quadric.workflow.prices import RulePrices, priced
+from quadric.workflow.reference import Reference
 from quadric.workflow.rule_words import TERMS, listed_rules, listed_shapes
 from quadric.workflow.samples import NewSample, Samples, all_samples
 from quadric.workflow.scorers import scorer_for
@@ -74,7 +74,8 @@ class Trained:
     cross_validation : CrossValidated or None
         How good the model is on rows left out; None without cross-validation.
     samples : Samples or None
-        The development sample beside those that were set aside, or were given to be tested on.
+        The development sample beside those that were set aside, or were given to be tested on; None before it is known, and of
+        a fit without folds and other samples.
     reference : Reference or None
         What new rows are compared with later; None before it is known.
     """
@@ -308,7 +309,8 @@ def survey(table: Table | TableParts, target: str, options: TrainingOptions, tes
     with part(0.5, 1.0):
         surveyed = (_new_search(data, options) if options.crosses else new_classifier(data, options))._surveyed(stream)
     data = with_rows(data, surveyed.sample, options, by_passes=not surveyed.is_gathered)
-    return Survey(target, data, surveyed, as_parts(table), options.ignore, news)
+    assert isinstance(stream.source, TableSource)
+    return Survey(target, data, surveyed, stream.source.parts, options.ignore, news)
 
 
 def train_surveyed(rows: Survey, options: TrainingOptions, *, deadline: float | None = None, verbose: int = 0) -> Trained:
@@ -393,13 +395,13 @@ def with_samples(trained: Trained, rows: Survey) -> Trained:
     -------
     Trained
     """
-    source, ids = rows.stream.stream.source, rows.stream.sample.ids
-    assert isinstance(source, TableSource)
+    ids = rows.stream.sample.ids
     names = sorted(trained.view.needed) or trained.view.input_names[:1]
     drawn = ids[drawn_rows(ids, sample_size(len(names)), trained.options.seed)]
     model, seed = TableModel(trained.saved()), trained.options.seed
-    samples = all_samples(model, rows.data, trained.search, rows.parts, rows.news, seed)
-    return replace(trained, samples=samples, reference=Reference.of(model, gathered(source.parts, drawn - 1, names)))
+    is_judged = trained.search is not None or rows.news  # else there are only figures on the rows that it was fitted to
+    samples = all_samples(model, rows.data, trained.search, rows.parts, rows.news, seed) if is_judged else None
+    return replace(trained, samples=samples, reference=Reference.of(model, gathered(rows.parts, drawn - 1, names)))
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class LeastSquaresExplorer(Explorer):
         tableau = Tableau(M, q + pull[:, None], constant + pulls.constant, self.rule.required)
         tableau.go_to(support)
         least = tableau.value + tableau.exchanges(moves)
-        return Outlook(least, least)
+        return Outlook(tableau.value, least, least)
 
     def compounds(self, support: IntArray, rule: SupportRule) -> Sequence[Move]:
         self.tableau.go_to(support)

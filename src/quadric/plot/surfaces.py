@@ -42,7 +42,7 @@ def boundary(model: Model, X: Rows, y: ArrayLike | None = None, *, columns: Sequ
     if len(view.surfaces) > 1:
         raise ValueError(f"boundary needs a model of two classes, and this one has {len(view.classes)}")
     axes = _features(view, X, columns)
-    first, second = (view.input_names[view.blocks[j]] for j in axes)
+    first, second = (_label(view, j) for j in axes)
     V, table = view.reported(X), view.rows(X)
     held = view.reported({name: [typical_value(values)] for name, values in zip(table.names, table.columns, strict=True)})
     x, y_axis = (np.linspace(V[:, j].min(), V[:, j].max(), GRID) for j in axes)
@@ -65,6 +65,11 @@ def boundary(model: Model, X: Rows, y: ArrayLike | None = None, *, columns: Sequ
         ax.legend(fontsize="small")
     ax.set(xlabel=first, ylabel=second)
     return ax
+
+
+def _label(view: FittedModel, feature: int) -> str:
+    column = view.inputs[view.blocks[feature]]
+    return column.name if column.origin is None else f"{column.name} (days since {column.origin})"
 
 
 def _features(view: FittedModel, X: Any, columns: Sequence[str] | None) -> list[int]:

@@ -14,7 +14,7 @@ from quadric.tables.dates import date_text, dates_after
 # Share of the height that the distribution takes, and of the width that missing values take.
 UNDERNEATH, BESIDE = 0.24, 0.12
 # Size of the pictures, of which three stand side by side; height of a level, and of what is above and below all levels.
-WIDTH, HEIGHT, ROW, AROUND = 350.0, 220.0, 22.0, 62.0
+WIDTH, HEIGHT, ROW, AROUND = 350.0, 202.0, 22.0, 62.0
 MOST_LEVELS, MOST_PRODUCTS = 14, 12
 # Characters of a level's name beside an axis, and beside a map, of all names below one, and of a title.
 LONGEST, NARROW, ROOM, TITLE = 20, 12, 32, 80
@@ -80,7 +80,7 @@ def _curve(column: ColumnEffect, scale: tuple[float, float]) -> Plot:
     beside = BESIDE * (last - first) * len(values.levels)
     aside = last + 0.5 * beside
     heights = [(value, short(value)) for value in ticks(*scale, 4)]
-    plot = Plot((first, last + beside), (low - UNDERNEATH * (high - low), high), heights, width=WIDTH, height=HEIGHT)
+    plot = Plot((first, last + beside), (low - UNDERNEATH * (high - low), high), heights, width=WIDTH, height=HEIGHT, bottom=26)
     plot.axes("", "average effect", [*_number_ticks(values), *((aside, level) for level in values.levels)])
     _distribution(plot, column, low, aside)
     plot.segments([(plot.x_range[0], 0.0, plot.x_range[1], 0.0)], "threshold")
@@ -102,7 +102,7 @@ def _number_ticks(values: ColumnValues, about: int = 5) -> Ticks:
     if len(values.numbers) <= about:
         places = [float(value) for value in values.numbers]
     else:
-        places = ticks(values.edges[0], values.edges[-1], about if values.origin is None else about - 2)
+        places = ticks(values.edges[0], values.edges[-1], about if values.origin is None else about - 1)
     if values.origin is None:
         return [(value, short(value)) for value in places]
     return [(value, date_text(dates_after(np.array([value]), values.origin)[0])[:10]) for value in places]

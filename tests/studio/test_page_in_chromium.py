@@ -1,12 +1,17 @@
 """The page in a real browser: by mouse, by keyboard alone, with hostile names, on narrow and dark screens."""
 
+import base64
 import json
+import os
 import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from helpers.studios import bench_of, session_of
+from helpers.studios import bench_of, loans, session_of
 from quadric import load_model
 from quadric.studio.serving import Serving
 from quadric.workflow import TrainingOptions
@@ -26,6 +31,7 @@ pytestmark = pytest.mark.skipif(
     BROWSER is None or DRIVER is None, reason="needs a browser: Debian's packages chromium and chromium-driver"
 )
 OPTIONS = TrainingOptions(k=4, C=16.0, loss="least_squares", terms="quadratic")
+AXE = Path(__file__).parents[2] / ".axe" / "node_modules" / "axe-core" / "axe.min.js"
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
 
 
@@ -48,9 +54,11 @@ def bench():
 
 @pytest.fixture
 def page(browser, bench, tmp_path):
-    yield from opened(browser, bench, tmp_path)
+    with opened(browser, bench, tmp_path) as page:
+        yield page
 
 
+@contextmanager
 def opened(browser, bench, folder):
     browser.get_log("browser")
     with Serving(session_of(bench, folder)) as serving:
@@ -93,6 +101,15 @@ class Page:
             if label in self.browser.execute_script(script):
                 return
         raise AssertionError(f"{label} is not reached by the keyboard")
+
+    def picture(self, heading, path, most=1000):
+        """What is on the page from a heading on."""
+        script = "window.scrollTo(0, 0); const box = document.getElementById(arguments[0]).closest('section')"
+        script += ".getBoundingClientRect(); return [box.left, box.top + window.scrollY, box.width, box.height]"
+        x, y, width, height = self.browser.execute_script(script, heading)
+        clip = {"x": x - 16, "y": y - 16, "width": width + 32, "height": min(height + 32, most), "scale": 1}
+        how = {"format": "png", "clip": clip, "captureBeyondViewport": True}
+        path.write_bytes(base64.b64decode(self.browser.execute_cdp_cmd("Page.captureScreenshot", how)["data"]))
 
     @property
     def steps(self):
@@ -213,10 +230,32 @@ def test_hostile_names_stay_texts(browser, tmp_path):
     table = {HOSTILE: rng.normal(size=150), "b": rng.normal(size=150)}
     table["risk"] = np.where(table[HOSTILE] + table["b"] > 0, f"{HOSTILE}x", "good")
     options = TrainingOptions(k=2, C=4.0, loss="least_squares", terms="quadratic", positive=f"{HOSTILE}x")
-    for page in opened(browser, bench_of(options, table), tmp_path):
+    with opened(browser, bench_of(options, table), tmp_path) as page:
         assert HOSTILE in "".join(page.texts("#lines .symbol"))
         assert browser.find_elements(By.TAG_NAME, "img") == []
         assert browser.title == "loans.csv: quadric studio"
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm install --no-save --prefix .axe axe-core")
+@pytest.mark.parametrize("dark", [False, True])
+def test_axe_finds_nothing_against_the_page(page, dark):
+    """Contrast, roles and labels, by the rules of WCAG 2.1, level AA."""
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": [scheme]})
+    page.until(lambda: len(page.texts("#ties tr")) > 2)
+    page.find("candidate").send_keys("four")
+    page.find("keep").click()
+    page.find("row").send_keys("7", Keys.TAB)
+    page.until(lambda: page.texts("#row-lines")[0].startswith("row 7: score"))
+    page.browser.find_element(By.CSS_SELECTOR, "#lines .acts button").send_keys(Keys.ENTER)
+    page.find("compare").send_keys(Keys.ENTER)
+    page.until(lambda: page.find("compared").is_displayed())
+    page.browser.execute_script(AXE.read_text(encoding="utf-8"))
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+    found = page.browser.execute_async_script(
+        "const [tags, done] = arguments; axe.run({ runOnly: tags }).then((answer) => done(answer.violations))", tags
+    )
+    assert [(rule["id"], [node["html"][:120] for node in rule["nodes"][:3]]) for rule in found] == []
 
 
 @pytest.mark.parametrize(("width", "zoom", "dark"), [(1280, 1, False), (800, 1, True), (400, 1, False), (640, 2, True)])
@@ -232,3 +271,32 @@ def test_nothing_is_wider_than_the_screen(page, width, zoom, dark):
         "return [...document.querySelectorAll('main *')].every((n) => n.closest('details, pre, svg, datalist, select, .scroll')"
         " || n.getBoundingClientRect().right <= window.innerWidth + 1)"
     )
+
+
+PICTURES = os.environ.get("QUADRIC_SCREENSHOTS")
+"""Where the pictures of docs/studio.md go; without it, they are only looked at."""
+
+
+def test_pictures_of_the_walk_in_the_guide(browser, tmp_path):
+    """The two-minute walk of docs/studio.md, with a picture at each stop."""
+    folder = tmp_path if PICTURES is None else Path(PICTURES)
+    options = replace(OPTIONS, k=8, C=256.0, loss="logistic", favourable="good")
+    with opened(browser, bench_of(options), tmp_path) as page:
+        metrics = {"width": 1100, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        page.find("candidate").send_keys("eight terms")
+        page.find("keep").send_keys(Keys.ENTER)
+        page.until(lambda: len(page.texts("#ties tr")) > 2)
+        page.picture("equation-heading", folder / "studio-equation.png")
+        page.picture("ties-heading", folder / "studio-ties.png")
+        page.find("k").send_keys(Keys.ARROW_LEFT * 4)
+        page.until(lambda: page.texts("#k-output") == ["4"] and len(page.texts("#lines li")) == 5)
+        page.until(lambda: page.texts("#status")[0].startswith("The folds have caught up"))
+        declined = str(np.flatnonzero(loans()["risk"] == "bad")[0])
+        page.find("row").send_keys(declined, Keys.TAB)
+        page.until(lambda: page.texts("#row-lines")[0].startswith(f"row {declined}: score"))
+        page.picture("row-heading", folder / "studio-row.png")
+        page.find("compare").send_keys(Keys.ENTER)
+        page.until(lambda: page.find("compared").is_displayed())
+        page.picture("candidates-heading", folder / "studio-candidates.png")
+    assert all((folder / f"studio-{name}.png").stat().st_size > 10_000 for name in ("equation", "ties", "row", "candidates"))

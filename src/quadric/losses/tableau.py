@@ -48,14 +48,12 @@ def exchanged(
     pivot /= B
     pivot += s[:, None]
     z, h = np.atleast_2d(z.T), np.atleast_2d(h.T)  # a row for each q
-    gains = list[FloatArray]()
-    for weight, rest in zip(z / B, h, strict=True):
-        gain = P if len(gains) == len(z) - 1 else P.copy()
-        gain *= weight
-        gain += rest[:, None]
-        gain *= gain
-        gains.append(gain)
-    gain = reduce(iadd, gains)
+    squares = [*(P.copy() for _ in z[1:]), P]
+    for square, weight, rest in zip(squares, z / B, h, strict=True):
+        square *= weight
+        square += rest[:, None]
+        square *= square
+    gain = reduce(iadd, squares)
     if pivot.min(initial=1.0) <= SINGULAR:
         gain[pivot <= SINGULAR] = -np.inf
         pivot[pivot <= SINGULAR] = 1.0

@@ -5,9 +5,8 @@ from quadric._lazy import lazy_names
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from quadric.studio.serving import open_studio
-    from quadric.studio.session import Session
 
-__all__ = ["Session", "open_studio"]
+__all__ = ["open_studio"]
 
-_HOMES = {"session": "Session", "serving": "open_studio"}
+_HOMES = {"serving": "open_studio"}
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -34,7 +34,7 @@ const chosen = (id) => byId(id).value === "now" ? null : Number(byId(id).value);
 
 const pairOfCharts = ({ column, charts }, names) => {
   const pair = element("div", "pair");
-  pair.append(element("h4", "", column));
+  pair.append(element("h3", "", column));
   pair.append(...charts.map((figure, i) => {
     const side = element("div");
     side.append(element("p", "small", names[i]), figure ? chart(figure) : element("p", "absent", "not used"));

@@ -481,6 +481,7 @@ def test_help_lists_the_options_in_groups(run):
     groups = [
         "Model:",
         "Cross-validation:",
+        "Samples:",
         "Classes and probabilities:",
         "Columns:",
         "Rules:",

@@ -75,6 +75,13 @@ def test_cross_validation_calibration_and_raw_frames_keep_the_rules(run, tables,
     np.testing.assert_array_equal(own.trained_.classifier.coef_, model.estimator_[-1].coef_)
 
 
+@pytest.mark.parametrize("rule", [{"monotonic_cst": {0: 1}}, {"coef_bounds": {("age", "income"): (0, None)}}])
+def test_rules_of_tables_go_by_names(rule):
+    columns = credit_columns()
+    with pytest.raises(ValueError, match="goes by the names of columns, got"):
+        quadric.TableClassifier(k=2, C=4.0, **rule).fit({"age": columns["age"], "income": columns["income"]}, columns["risk"])
+
+
 def test_the_rule_of_the_other_class_is_the_opposite(run, tables, tmp_path):
     for name, rule in (("a", "age:-"), ("b", "good:age:+"), ("c", "bad:age:-")):
         assert run("fit", tables / "gaps.csv", *FIT, "--monotone", rule, "--output", tmp_path / f"{name}.json").code == 0

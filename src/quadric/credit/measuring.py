@@ -156,10 +156,9 @@ class _RowMeasures:
         values = [self._mean(name, each, weight) for name, each in self.means.items()]
         if self.sample.has_both:
             values.append(self._distance(weight))
-        if self.line is not None:
-            values += (
-                refitted_line(self._log_odds, self.sample.is_event, weight, self.line) if counts.min() < 1.0 else self.line
-            )
+        if self.line is not None:  # which is known of the sample itself, in which every row counts once
+            is_itself = bool((counts == 1.0).all())
+            values += self.line if is_itself else refitted_line(self._log_odds, self.sample.is_event, weight, self.line)
         return np.array(values)
 
     @cached_property

@@ -112,7 +112,7 @@ class TrainingOptions:
     actionable : tuple of str
         The only columns that advice may touch, as in ``ExplainingOptions``; the model file keeps them, too.
     seed : int
-        Of the folds and of the search.
+        Of the hold-out, of the folds and of the search.
     n_jobs : int or None
         Processes for cross-validation; None: one per core where the data are large enough for that to pay.
     time_limit : float or None

@@ -83,6 +83,8 @@ class ShapeReader:
         for key, value in given.items():
             inner = value.items() if isinstance(value, Mapping) else [(key, value)]
             for name, one in inner:
+                if not isinstance(name, str):
+                    raise OptionError(f"{parameter} goes by the names of columns, got {quoted(name)}", **{parameter: None})
                 class_name, name = (key, name) if isinstance(value, Mapping) else self._split(name)
                 own = found.setdefault(class_name, {})
                 for each in read(name):

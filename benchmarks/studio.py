@@ -82,7 +82,7 @@ def measured(rows: int, columns: int, loss: str, choices: int) -> dict[str, Any]
             wait(page, SETTLED)
             time.sleep(0.5)  # what still runs beside it, such as prices of near ties, is given up by the choice
             if number % 4 == 3:
-                drawn.append(page.execute_async_script(SLID, "", 4 + number))
+                drawn.append(page.execute_async_script(SLID, "", 4 + number % 12))
             else:
                 drawn.append(page.execute_async_script(CLICKED, "#lines .acts button:last-child", number % 3))
             folds.append(drawn[-1] / 1000 + wait(page, SETTLED))

@@ -296,6 +296,14 @@ def test_newer_choices_make_older_work_void(session):
     assert [step["words"] for step in state["steps"]] == ["the model to begin with", "7 terms"]
 
 
+def test_more_terms_than_there_are_mean_all_of_them(tmp_path):
+    table = {"x": np.random.default_rng(0).normal(size=90)}
+    table["risk"] = np.where(table["x"] + np.random.default_rng(1).normal(size=90) > 0, "bad", "good")
+    session = session_of(bench_of(replace(FIXED, k=50), table), tmp_path)
+    assert (session.state()["k"], session.state()["ks"]) == (2, [1, 2])
+    session.close()
+
+
 def test_three_classes_are_refused():
     with pytest.raises(ValueError, match="two classes, and the target has 3"):
         bench_of(replace(FIXED, k=1), {"x": np.random.default_rng(0).normal(size=60), "risk": np.tile(list("abc"), 20)})

@@ -163,7 +163,9 @@ class Bench:
             raise OptionError(f"the studio takes two classes, and the target has {len(data.class_names)}")
         self._known: dict[tuple[str, str], Any] = {}
         with part(0.2, 0.8):
-            self.start = self.settled(options)
+            found = self.settled(options)
+            stops, k = self.ks(found), found.k or 1
+            self.start = replace(found, k=min(max(k, stops[0]), stops[-1]))  # there may be fewer terms than were asked for
         with part(0.8, 0.9):
             self._overview(self.start)
         with part(0.9, 1.0):
@@ -421,16 +423,14 @@ class Bench:
         return self.under(options).search(replace(options, k=None, ks=self.ks(options)))
 
     def _once(self, kind: str, key: str, make: Callable[[], Value]) -> Value:
-        if (kind, key) not in self._known:
-            self._keep(kind, key, make())
-        found: Value = self._known[kind, key]
+        """What is known, or made now; whatever another thread forgets meanwhile."""
+        found: Value | None = self._known.get((kind, key))
+        if found is None:
+            found = make()
+            self._known[kind, key] = found
+            for old in [known for known in list(self._known) if known[0] == kind][:-MOST_KEPT]:
+                self._known.pop(old, None)
         return found
-
-    def _keep(self, kind: str, key: str, value: Any) -> None:
-        self._known[kind, key] = value
-        mine = [known for known in self._known if known[0] == kind]
-        for old in mine[:-MOST_KEPT]:
-            del self._known[old]
 
     def _along(self, options: TrainingOptions) -> str:
         return f"{self._key(options, 'cutoff', 'k')} {self.ks(options)}"

@@ -60,6 +60,8 @@ class SlopeProof:
         Values that these can take.
     is_capped : bool
         Whether rows beyond are capped at the box: the proof is then about any row.
+    has_gaps : bool
+        Whether the feature may be missing, which a flag then tells; the proof is about rows where it is not.
     """
 
     feature: str
@@ -69,6 +71,7 @@ class SlopeProof:
     row: Mapping[str, float]
     box: Mapping[str, tuple[float, float]]
     is_capped: bool
+    has_gaps: bool = False
 
     @property
     def proved(self) -> bool:
@@ -86,7 +89,8 @@ class SlopeProof:
         moves = "falls" if self.sign > 0 else "rises"
         if self.proved:
             where = "any row" if self.is_capped else "rows in the range of the training rows"
-            return f"proved: never {moves} with {self.feature}, for {where}"
+            gaps = " (a step between missing and present is not covered)" if self.has_gaps else ""
+            return f"proved: never {moves} with {self.feature}, for {where}{gaps}"
         if self.slope >= 0.0:
             return f"undecided: whether it {moves} with {self.feature} is a matter of rounding"
         where = ", ".join(f"{name} = {value:.6g}" for name, value in self.row.items())
@@ -129,6 +133,7 @@ class SlopeProof:
                     margin=lowest.margin / float(units.scale[c]),
                     row={str(names[j]): float(at[j]) for j in live},
                     box={str(names[j]): (float(low[j]), float(high[j])) for j in involved},
+                    has_gaps=c in box.flags.values(),
                     is_capped=bool(np.isfinite(units.low[involved]).all() and np.isfinite(units.high[involved]).all()),
                 )
             )

@@ -119,6 +119,10 @@ def test_certify_tests_slopes_of_any_model(run, made):
         assert (high - low) / step == pytest.approx(each["sign"] * each["slope"], abs=1e-3)
         assert each["slope"] < 0.0
         assert not each["proved"]
+    both = json.loads(run(*certify, "--json", "--monotone", "age:-", "--monotone", "age:+").out)["certificates"][0]["slopes"]
+    assert both == found
+    (other,) = json.loads(run(*certify, "--json", "--monotone", "good:age:-").out)["certificates"][0]["slopes"]
+    assert other == found[0]  # of two classes the score of one is minus that of the other
     assert run(*certify, "--monotone", "ag").errors == ["quadric: the model has no column or level 'ag' (did you mean 'age'?)"]
 
 

@@ -1,6 +1,6 @@
 """How long the studio takes from a choice to what it changes on the page, measured in Chromium.
 
-Writes benchmarks/results/studio.json: for each table the median and the largest of 20 choices until equation, curves and
+Writes benchmarks/results/studio.json: for each table the median and the largest of some choices until equation, curves and
 in-sample measures are drawn anew, and until the folds have caught up.
 """
 
@@ -24,7 +24,6 @@ from quadric.workflow import TrainingOptions
 from quadric.workflow.bench import Bench
 
 RESULTS = Path(__file__).parent / "results" / "studio.json"
-CHOICES = 20
 # Clicks a button, and tells the milliseconds until the list of steps is written anew and the frame is drawn.
 CLICKED = """
 const [selector, number, done] = arguments, began = performance.now();
@@ -70,7 +69,7 @@ def wait(page: Any, script: str, seconds: float = 120.0) -> float:
     return time.perf_counter() - began
 
 
-def measured(rows: int, columns: int, loss: str) -> dict[str, Any]:
+def measured(rows: int, columns: int, loss: str, choices: int) -> dict[str, Any]:
     began = time.perf_counter()
     bench = Bench(made(rows, columns), "y", TrainingOptions(k=10, C=64.0, loss=loss, terms="quadratic"))
     opened = time.perf_counter() - began
@@ -79,11 +78,11 @@ def measured(rows: int, columns: int, loss: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, Serving(Session(bench, Work("made", Path(folder), lambda *_: ""))) as serving:
         page.get(serving.address)
         wait(page, "return !document.getElementById('main').hidden")
-        for number in range(CHOICES):
+        for number in range(choices):
             wait(page, SETTLED)
             time.sleep(0.5)  # what still runs beside it, such as prices of near ties, is given up by the choice
             if number % 4 == 3:
-                drawn.append(page.execute_async_script(SLID, "", 4 + number))
+                drawn.append(page.execute_async_script(SLID, "", 4 + number % 12))
             else:
                 drawn.append(page.execute_async_script(CLICKED, "#lines .acts button:last-child", number % 3))
             folds.append(drawn[-1] / 1000 + wait(page, SETTLED))
@@ -92,6 +91,7 @@ def measured(rows: int, columns: int, loss: str) -> dict[str, Any]:
         "rows": rows,
         "columns": columns,
         "loss": loss,
+        "choices": choices,
         "opened_s": round(opened, 2),
         "choice_median_ms": round(median(drawn)),
         "choice_largest_ms": round(max(drawn)),
@@ -105,8 +105,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--loss", nargs="+", default=["least_squares", "logistic"])
+    parser.add_argument("--choices", type=int, default=20)
     own = parser.parse_args()
-    found = [measured(own.rows, own.columns, loss) for loss in own.loss]
+    found = [measured(own.rows, own.columns, loss, own.choices) for loss in own.loss]
     before = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     keys = [(one["rows"], one["columns"], one["loss"]) for one in found]
     others = [one for one in before if (one["rows"], one["columns"], one["loss"]) not in keys]

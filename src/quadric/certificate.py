@@ -67,6 +67,8 @@ class SlopeProof:
         Whether it holds only of the two ends of the feature: it has two values, and its square is a term.
     rows : str
         Where columns without caps have their range from.
+    has_gaps : bool
+        Whether the feature may be missing, which a flag then tells; the proof is about rows where it is not.
     """
 
     feature: str
@@ -78,6 +80,7 @@ class SlopeProof:
     is_capped: bool
     is_step: bool = False
     rows: str = TRAINING_ROWS
+    has_gaps: bool = False
 
     @property
     def proved(self) -> bool:
@@ -98,7 +101,8 @@ class SlopeProof:
             if self.is_step:
                 low, high = self.box[self.feature]
                 where += f" where {self.feature} is {low:.6g} or {high:.6g}"
-            return f"proved: never {moves} with {self.feature}, for {where}"
+            gaps = " (a step between missing and present is not covered)" if self.has_gaps else ""
+            return f"proved: never {moves} with {self.feature}, for {where}{gaps}"
         if self.slope >= 0.0:
             return f"undecided: whether it {moves} with {self.feature} is a matter of rounding"
         where = ", ".join(f"{name} = {value:.6g}" for name, value in self.row.items())
@@ -141,6 +145,7 @@ class SlopeProof:
                     margin=lowest.margin / float(units.scale[c]),
                     row={str(names[j]): float(at[j]) for j in live},
                     box={str(names[j]): (float(low[j]), float(high[j])) for j in involved},
+                    has_gaps=c in box.flags.values(),
                     is_capped=bool(np.isfinite(units.low[involved]).all() and np.isfinite(units.high[involved]).all()),
                     is_step=bool(box.two_valued[c] and row[c] != 0.0),
                 )

@@ -34,6 +34,7 @@ def test_a_passed_limit_is_exit_code_3(run, made, drifted, tmp_path):
     assert result.code == 3
     assert "stability index of income" in result.out
     assert "80 rows with one, 40 without" in result.out
+    assert "home: rows with rare or new levels 25.0% more (limit 5.0%)" in " ".join(result.out.split())
     assert max(len(line) for line in result.out.splitlines() if "written to" not in line) <= 80
     text = page.read_text()
     assert "Limits passed" in text

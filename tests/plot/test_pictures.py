@@ -9,7 +9,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import roc_auc_score
 
 from helpers.small_models import loans, scored_pipeline
-from quadric import SparseQuadraticSVC, SparseQuadraticSVCCV, TableClassifier, explain, plot
+from quadric import QuadraticSurface, SparseQuadraticSVC, SparseQuadraticSVCCV, TableClassifier, explain, plot
 from quadric.credit import CalibratedModel, ks_statistic
 from quadric.fitted import fitted_model
 from quadric.tables import Table
@@ -63,6 +63,8 @@ def test_products_draw_every_cell(model):
         assert (ax.get_xlabel(), ax.get_ylabel()) == (product.first.name, product.second.name)
     linear = scored_pipeline(*loans(0, m=60), k=2, loss="least_squares", terms="linear")
     assert plot.products(linear, table).size == 0
+    level = QuadraticSurface(np.zeros((2, 2)), np.zeros(2), 1.0)
+    assert plot.effects(level, np.eye(2)).size == 0
 
 
 def test_a_waterfall_leads_from_the_mean_to_the_score(model):

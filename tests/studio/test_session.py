@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from helpers.studios import bench_of, session_of
+from helpers.studios import LOANS, bench_of, loans, session_of
 from quadric import load_model
 from quadric.geometry.terms import term_names
 from quadric.studio.choices import ChoiceError
-from quadric.tables import as_table
+from quadric.tables import TableStream, as_table
 from quadric.workflow import TrainingOptions, train
 from quadric.workflow.bench import Bench
 
@@ -231,6 +231,19 @@ def test_what_is_saved_is_what_a_fit_with_the_same_options_gives(session, tmp_pa
         session.save("tried", "")
 
 
+def test_a_file_that_goes_away_takes_nothing_with_it(tmp_path):
+    file = tmp_path / "loans.csv"
+    file.write_bytes(LOANS.read_bytes())
+    session = session_of(Bench(TableStream(file, text=["risk"]), "risk", FIXED), tmp_path)
+    file.unlink()
+    assert session.do({"do": "k", "k": 5})["k"] == 5
+    session.save("kept")
+    session.close()
+    saved = load_model(tmp_path / "kept.model.json").estimator_[-1].surfaces_[0].coordinates()
+    again = train(loans(), "risk", replace(FIXED, k=5)).classifier.surfaces_[0].coordinates()
+    assert saved.tolist() == again.tolist()
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "../out", "/tmp/out", "a/b", ".hidden", "a\\b", "a\nb", 7, None, "x" * 300])
 def test_files_are_written_to_the_folder_alone(session, tmp_path, name):
     with pytest.raises(ChoiceError, match="without a folder"):
@@ -281,6 +294,14 @@ def test_newer_choices_make_older_work_void(session):
     assert state["k"] == 7
     assert state["measures"][0]["out_of_fold"]
     assert [step["words"] for step in state["steps"]] == ["the model to begin with", "7 terms"]
+
+
+def test_more_terms_than_there_are_mean_all_of_them(tmp_path):
+    table = {"x": np.random.default_rng(0).normal(size=90)}
+    table["risk"] = np.where(table["x"] + np.random.default_rng(1).normal(size=90) > 0, "bad", "good")
+    session = session_of(bench_of(replace(FIXED, k=50), table), tmp_path)
+    assert (session.state()["k"], session.state()["ks"]) == (2, [1, 2])
+    session.close()
 
 
 def test_three_classes_are_refused():

@@ -37,10 +37,12 @@ def auc_drop_test(y: ArrayLike, score: ArrayLike, development: float, *, event: 
 
     Parameters
     ----------
-    y, score, event :
+    y, score : array-likes of shape (m,)
         Of the rows now, as in :func:`auc`.
     development : float
         The area then.
+    event : label, optional
+        The class called event; by default the second in sorted order.
 
     Returns
     -------

@@ -70,7 +70,8 @@ class Box:
         X : array or sparse matrix of shape (m, n)
             In the units of a surface.
         groups : sequence of arrays
-            Features that are made from one column: levels of it, where these are two-valued and exclude each other in X.
+            Features that are made from one column: levels of it, where these are two-valued and exclude each other in X; or a
+            number and the flag of its gaps, where it has the same value in all rows with the flag.
         ends : pair of arrays of shape (n,), optional
             Limits of the features that are known without these rows; others are infinite.
         """
@@ -81,7 +82,14 @@ class Box:
         if not issparse(X):  # a feature that is not said to have two values is asked for more, never for less
             two_valued = ((low == X) | (high == X)).all(axis=0) & (low < high)
         levels = [_levels(X, members[two_valued[members]], high) for members in groups]
-        return Box(low, high, two_valued, tuple(members for members in levels if len(members) > 1))
+        flags, fills = dict[int, int](), dict[int, float]()
+        for members in groups:
+            values = members[~two_valued[members]].tolist()
+            for flag in members[two_valued[members]].tolist() if len(values) == 1 else ():
+                imputed = X[X[:, flag] == high[flag], values[0]]
+                if len(imputed) and (imputed == imputed[0]).all():
+                    flags[flag], fills[values[0]] = values[0], float(imputed[0])
+        return Box(low, high, two_valued, tuple(members for members in levels if len(members) > 1), flags, fills)
 
     @staticmethod
     def of_sums(
@@ -118,6 +126,7 @@ class Box:
             self,
             two_valued=self.two_valued & steps,
             levels=tuple(members for members in self.levels if steps[members].all()),
+            flags={flag: feature for flag, feature in self.flags.items() if steps[flag]},
         )
 
     def held(self, moving: int) -> list[int]:

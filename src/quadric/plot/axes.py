@@ -41,6 +41,8 @@ def many_axes(axes: Any, count: int) -> np.ndarray:
         if len(own) < count:
             raise ValueError(f"axes: {count} pictures need as many axes, got {len(own)}")
         return own[:count]
+    if not count:
+        return np.array([], dtype=object)
     plt = require("matplotlib.pyplot", "plot")
     rows = -(-count // ABREAST)
     size = (3.4 * min(count, ABREAST), 2.8 * rows)

@@ -77,10 +77,8 @@ def products(model: Model | Effects, X: Rows | None = None, *, target: Hashable 
         Those that move the score most first; none for a model without products of two columns.
     """
     found = _effects(model, X, target, None).products
-    if not found:
-        return np.array([], dtype=object)
     own = many_axes(axes, len(found))
-    strongest = max(np.abs(product.effect).max() for product in found)
+    strongest = max((np.abs(product.effect).max() for product in found), default=1.0)
     for ax, product in zip(own, found, strict=True):
         (x, x_names), (y, y_names) = (_cell_edges(values) for values in (product.first, product.second))
         mesh = ax.pcolormesh(x, y, np.transpose(product.effect), cmap="RdBu_r", vmin=-strongest, vmax=strongest)
@@ -90,7 +88,8 @@ def products(model: Model | Effects, X: Rows | None = None, *, target: Hashable 
             if names:
                 axis.set_ticks(*names)
         ax.set(xlabel=product.first.name, ylabel=product.second.name)
-    own[0].figure.colorbar(mesh, ax=list(own), label="added to the score")
+    if len(own):
+        own[0].figure.colorbar(mesh, ax=list(own), label="added to the score")
     return own
 
 

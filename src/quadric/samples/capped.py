@@ -73,12 +73,15 @@ class CappedStream:
         At which columns are capped.
     by_class : ClassSamples or None
         Random rows of each class, in the user's units; None: all rows are gathered.
+    kept : dict or None
+        Moments of folds, where they are kept for further fits.
     """
 
     stream: Stream
     sample: SampleBatch
     limits: tuple[FloatArray, FloatArray]
     by_class: ClassSamples | None = None
+    kept: dict[tuple[int, bool], Sums] | None = None
 
     @property
     def is_gathered(self) -> bool:
@@ -148,8 +151,13 @@ class CappedStream:
         return self.stream.source.total(self._pass(by_class))
 
     def fold_moments(self, n_folds: int, *, by_class: bool) -> Sums:
+        if self.kept is not None and (n_folds, by_class) in self.kept:
+            return self.kept[n_folds, by_class]
         check_pairs(len(self.stream.columns), n_folds * (len(self.stream.classes) if by_class else 1))
-        return self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
+        sums: Sums = self.stream.source.total(BatchFoldMoments(self._pass(by_class), n_folds, self.stream.seed))
+        if self.kept is not None:
+            self.kept[n_folds, by_class] = sums
+        return sums
 
     def in_units(self, moments: Moments, *, standardize: bool, class_weight: Any) -> KnownRows:
         """The rows in the units of a fit, with factors on the losses of the classes, and what sums tell of them all."""

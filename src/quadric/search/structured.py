@@ -136,7 +136,7 @@ class StructuredRule(SupportRule):
 
     def moves(self, support: IntArray) -> Moves:
         inside = self._flags(support)
-        out = np.flatnonzero(self.droppable(inside)) if self.n_needed == 2 else np.setdiff1d(support, self.terms)
+        out = np.flatnonzero(self.droppable(inside)) if self.n_needed == 2 else support[self._may_leave[support]]
         into = np.flatnonzero(~inside & self._complete(inside))
         if len(self.limits):  # most terms do not fit in place of any other: these are soon told
             used, spent = self._used_without(support, out)
@@ -194,13 +194,16 @@ class StructuredRule(SupportRule):
         if self.admissible(support):
             return support
         inside, wanted, last = set(self.terms.tolist()), self._flags(support), support.tolist()[::-1]  # linear terms stand last
+        used = {group for j in inside for group in self._groups_of[j]}
         for may_lack in (False, True):
             for j in last:
                 block = [j, *self._absent(j, inside, wanted)]
                 if j in inside or not self._can[j] or len(inside) + len(block) > len(support) or (len(block) > 1 > may_lack):
                     continue
-                if not len(self.limits) or self._within_limits([*inside, j]):  # parents have no other features
+                more = used.union(self._groups_of[j])  # parents have no other features
+                if len(more) == len(used) or self._within_limits(more):
                     inside.update(block)
+                    used = more
         return np.array(sorted(inside), dtype=np.intp)
 
     def closed(self, terms: IntArray) -> IntArray:
@@ -242,6 +245,20 @@ class StructuredRule(SupportRule):
         """For questions about a few terms, for which lists and sets are quicker than arrays; without those always there."""
         return [[j for j in pair if j != self.n_terms] for pair in self.parents.tolist()]
 
+    @cached_property
+    def _groups_of(self) -> list[list[int]]:
+        return self.groups.tolist()
+
+    @cached_property
+    def _price_lists(self) -> list[list[float]]:
+        return self.prices.tolist()
+
+    @cached_property
+    def _may_leave(self) -> BoolArray:
+        may_leave = np.ones(self.n_terms, dtype=bool)
+        may_leave[self.terms] = False
+        return may_leave
+
     def _flags(self, support: IntArray) -> BoolArray:
         inside = np.zeros(self.n_terms, dtype=bool)
         inside[support] = True
@@ -273,8 +290,9 @@ class StructuredRule(SupportRule):
         prices, (first, second) = np.where(used, 0.0, self.prices), self.groups[terms].T
         return np.asarray((prices[:, first] + prices[:, second] <= room[:, None]).all(axis=0))
 
-    def _within_limits(self, terms: list[int]) -> bool:
-        return bool((self.prices @ self._used(np.array(terms)) <= self.limits).all())
+    def _within_limits(self, used: set[int]) -> bool:
+        budgets = zip(self._price_lists, self.limits.tolist(), strict=True)
+        return all(sum(prices[group] for group in used) <= limit for prices, limit in budgets)
 
     def _affordable(self, support: IntArray) -> BoolArray:
         """Terms that may join a support for the sake of the budgets; none where that has passed one."""

@@ -62,7 +62,7 @@ def compared(bench: Bench, pair: tuple[Candidate, Candidate], symbol: Callable[[
 
 def _effects(bench: Bench, drafts: list[Draft]) -> list[dict[str, Any]]:
     """Curves of the columns that either depends on, one candidate beside the other on one scale."""
-    both = [effects(draft.model, bench.raw) for draft in drafts]
+    both = [effects(draft.model, bench.population) for draft in drafts]
     scale = effect_scale([column for own in both for column in own.columns])
     named = [{column.name: column for column in own.columns} for own in both]
     names = list(dict.fromkeys([*named[0], *named[1]]))

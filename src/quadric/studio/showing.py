@@ -220,7 +220,7 @@ class Showing:
             feature = self._features[own["feature"]]
             if feature.kind == "number":
                 found[feature.column] = f"f {VERDICTS[own['verdict']]} with {printable(feature.name)}."
-        of_columns = effects(draft.model, self._bench.raw)
+        of_columns = effects(draft.model, self._bench.population)
         charts = zip(of_columns.columns, effect_charts("effect", of_columns), strict=True)
         return [{"chart": chart, "words": found.get(column.name, "")} for column, chart in charts]
 

@@ -130,9 +130,7 @@ class Check:
     def words(self) -> str:
         """One clause for people."""
         share = self.kind in ("missing", "new_levels", "calibration")
-        value, limit = (
-            f"{100.0 * each:.1f}\N{NO-BREAK SPACE}%" if share else f"{each:.3f}" for each in (self.value, self.limit)
-        )
+        value, limit = (f"{each:.1%}" if share else f"{each:.3f}" for each in (self.value, self.limit))
         return f"{WORDS[self.kind].format(self.subject, value)} (limit {limit})"
 
 

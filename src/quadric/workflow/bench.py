@@ -26,7 +26,6 @@ from quadric.near_ties import alternatives
 from quadric.progress import part
 from quadric.search.path import QuadraticPath
 from quadric.tables import Table
-from quadric.tables.coded import TableSource
 from quadric.tables.parts import TableParts, gathered
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import Figure
@@ -39,6 +38,8 @@ Value = TypeVar("Value")
 MOST_KS, MOST_KEPT = 25, 60
 # Near ties: their number, and the largest relative price of one
 MOST_TIES, WITHIN = 8, 0.1
+# Rows, about, that calibrate a draft and stand for the population of its curves
+FEW = 10_000
 # Nodes of branch and bound for each bound along k, where these are cheap
 NODES = 0
 
@@ -155,13 +156,16 @@ class Bench:
 
     def __init__(self, table: Table | TableParts, target: str, options: TrainingOptions) -> None:
         with part(0.0, 0.2):
-            self.rows = survey(table, target, options)
+            rows = survey(table, target, options)
+            self.rows = replace(rows, stream=replace(rows.stream, kept={}))
         data = self.rows.data
         if len(data.class_names) != 2:
             raise OptionError(f"the studio takes two classes, and the target has {len(data.class_names)}")
         self._known: dict[tuple[str, str], Any] = {}
         with part(0.2, 0.8):
-            self.start = self.settled(options)
+            found = self.settled(options)
+            stops, k = self.ks(found), found.k or 1
+            self.start = replace(found, k=min(max(k, stops[0]), stops[-1]))  # there may be fewer terms than were asked for
         with part(0.8, 0.9):
             self._overview(self.start)
         with part(0.9, 1.0):
@@ -305,7 +309,9 @@ class Bench:
         decision = classifier.decision_function(data.X)
         model: Any = classifier
         if options.calibrate is not None:
-            how: dict[str, Any] = {"method": options.calibrate, "cutoff": options.cutoff, "out_of_fold": decision}
+            few = np.full(len(decision), np.nan)
+            few[self._few] = decision[self._few]
+            how: dict[str, Any] = {"method": options.calibrate, "cutoff": options.cutoff, "out_of_fold": few}
             model = CalibratedModel.around(classifier, data.X, data.y, **how)
         return Draft(options, with_coding(model, data), decision)
 
@@ -334,10 +340,17 @@ class Bench:
     @cached_property
     def raw(self) -> Table:
         """The rows in memory as they came, with the columns that models take."""
-        rows, names = self.rows.stream, self.rows.data.encoder.input_names_
-        source = rows.stream.source
-        assert isinstance(source, TableSource)
-        return gathered(source.parts, rows.sample.ids - 1, names)
+        return gathered(self.rows.parts, self.rows.stream.sample.ids - 1, self.rows.data.encoder.input_names_)
+
+    @cached_property
+    def population(self) -> Table:
+        """As many of them as curves of average effects need."""
+        return self.raw[self._few]
+
+    @cached_property
+    def _few(self) -> IntArray:
+        """Every so many rows: enough for curves, and quick."""
+        return np.arange(0, len(self.codes), -(-len(self.codes) // FEW))
 
     def ties(self, options: TrainingOptions) -> list[Tie]:
         """Exchanges of one term that cost little, the cheapest first, each with its price on the folds.
@@ -410,16 +423,14 @@ class Bench:
         return self.under(options).search(replace(options, k=None, ks=self.ks(options)))
 
     def _once(self, kind: str, key: str, make: Callable[[], Value]) -> Value:
-        if (kind, key) not in self._known:
-            self._keep(kind, key, make())
-        found: Value = self._known[kind, key]
+        """What is known, or made now; whatever another thread forgets meanwhile."""
+        found: Value | None = self._known.get((kind, key))
+        if found is None:
+            found = make()
+            self._known[kind, key] = found
+            for old in [known for known in list(self._known) if known[0] == kind][:-MOST_KEPT]:
+                self._known.pop(old, None)
         return found
-
-    def _keep(self, kind: str, key: str, value: Any) -> None:
-        self._known[kind, key] = value
-        mine = [known for known in self._known if known[0] == kind]
-        for old in mine[:-MOST_KEPT]:
-            del self._known[old]
 
     def _along(self, options: TrainingOptions) -> str:
         return f"{self._key(options, 'cutoff', 'k')} {self.ks(options)}"

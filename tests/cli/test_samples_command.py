@@ -80,6 +80,11 @@ def test_a_report_has_the_samples_of_the_fit_and_others(run, refused, files):
     )
     text = run("report", files / "m.json", files / "data.csv", "--test", files / "data.csv", *quick).errors
     assert [line for line in text if "137 of 240 rows equal rows that the model was fitted to" in line]
+    table = read_table(files / "data.csv")
+    aged = (table["age"][row] for row in map(int, re.findall(r"<h3 id=\"case-\d\">Row (\d+)</h3>", page)))
+    assert [f"{age:g}" for age in aged] == re.findall(r'<th scope="row">age</th><td>([\d.]+)</td>', page)
+    set_aside = ["report", files / "m.json", files / "data.csv", *quick, "--rows", 239]
+    assert "row 239 was set aside" in refused(*set_aside, code=2)
     for change, message in {
         "good,": "sample 'odd.csv': the model has no class 'fine'",
         "age": "sample 'odd.csv': the table has no column 'age'",
@@ -251,7 +256,9 @@ def test_grades_may_be_tenths_or_points_and_nothing_is_overwritten(run, refused,
     assert [row["at development"] for row in found["stability"][:-1]] == pytest.approx(counts / 240, abs=1e-10)
     assert run(*validate, "--folder", fitted / "out").code == 0
     assert "give --force" in refused(*validate, "--folder", fitted / "out", code=2).splitlines()[-1]
+    (fitted / "out" / "migration.csv").write_text("of another run")
     assert run(*validate, "--folder", fitted / "out", "--force").code == 0
+    assert not (fitted / "out" / "migration.csv").exists()
     moves = ["--time-column", "opened", "--dates"]
     for options, message in {
         ("--points", "600:20:50"): "--points is the scale of --grades",

@@ -196,6 +196,14 @@ def test_the_server_ends_when_no_page_has_been_open_for_long(bench, tmp_path, mo
         Visitor(serving).ask("GET", "/")
 
 
+def test_an_interrupt_that_ends_a_proof_ends_the_server_too(bench, tmp_path, monkeypatch):
+    monkeypatch.setattr("quadric.studio.serving.LOOK", 0.01)
+    with Serving(session_of(bench, tmp_path)) as serving:
+        monkeypatch.setattr("quadric.progress.STOP.is_wanted", True)
+        with pytest.raises(KeyboardInterrupt):
+            serving.wait()
+
+
 def test_an_open_page_keeps_the_server_going():
     now = [0.0]
     audience = Audience(lambda: now[0])

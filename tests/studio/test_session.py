@@ -135,8 +135,10 @@ def test_a_report_is_written_beside_the_page(session, tmp_path):
         session.report("../mine")
 
 
-def test_near_ties_have_the_prices_of_fits_with_other_terms(session):
-    """Both prices are those of a fit that is left no choice of terms."""
+@pytest.mark.parametrize("sign", ["may rise or fall", "never rises"])
+def test_near_ties_have_the_prices_of_fits_with_other_terms(session, sign):
+    """Both prices are those of a fit that is left no choice of terms, under the same rules."""
+    session.do({"do": "monotone", "column": "income", "sign": sign})
     deadline = time.monotonic() + 60
     while (ties := session.bench.known_ties(session.options)) is None:
         assert time.monotonic() < deadline

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from quadric.extras import require
 from quadric.fitted import fitted_model
 from quadric.labels import refuse_masked
+from quadric.progress import STOP
 from quadric.studio.session import Session, Work
 from quadric.table_classifier import TableClassifier, labelled_table
 from quadric.tables import as_table
@@ -70,8 +71,11 @@ class Serving:
 
     def wait(self) -> None:
         """Until the server is closed, or nobody has looked at the page for long."""
+        STOP.was_wanted = False
         while self._thread.is_alive():
             self._thread.join(LOOK)
+            if STOP.is_wanted or STOP.was_wanted:  # the first Ctrl-C ends a proof beside the page: here it is for all
+                raise KeyboardInterrupt
             if not self._keep and self._audience.away > AWAY:
                 self.close()
 

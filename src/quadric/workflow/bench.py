@@ -380,8 +380,6 @@ class Bench:
         return self._known.get(("ties", self._key(options, "cutoff")))
 
     def _tied(self, options: TrainingOptions) -> list[Tie]:
-        if options.monotonic_cst is not None or options.coef_bounds is not None:
-            return []  # near ties under these rules are not known
         data, classifier = self.under(options).data, self.trained(options).classifier
         # the classifier knows its features by number
         names = term_names(data.feature_names)

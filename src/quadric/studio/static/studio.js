@@ -36,7 +36,7 @@ const tieRow = ({ out, into, price, score }) => {
 
 const showTies = (ties) => {
   byId("ties-table").hidden = !ties || !ties.length;
-  byId("ties-words").textContent = !ties ? "The folds are running." : ties.length ? "" : "No exchange of one term costs less than 10 % of the objective.";
+  byId("ties-words").textContent = !ties ? "The folds are running." : ties.length ? "" : "No exchange of one term was found that costs less than 10 % of the objective.";
   rewritten(byId("ties"), (ties || []).map(tieRow));
 };
 

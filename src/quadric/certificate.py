@@ -41,6 +41,9 @@ TOLERANCE = 1e-6
 BINDING = 1e-9
 
 
+TRAINING_ROWS = "the training rows"
+
+
 @dataclass(frozen=True)
 class SlopeProof:
     """The smallest slope of a score along one feature, in the demanded direction, over all values that rows can take.
@@ -60,6 +63,10 @@ class SlopeProof:
         Values that these can take.
     is_capped : bool
         Whether rows beyond are capped at the box: the proof is then about any row.
+    is_step : bool
+        Whether it holds only of the two ends of the feature: it has two values, and its square is a term.
+    rows : str
+        Where columns without caps have their range from.
     has_gaps : bool
         Whether the feature may be missing, which a flag then tells; the proof is about rows where it is not.
     """
@@ -71,6 +78,8 @@ class SlopeProof:
     row: Mapping[str, float]
     box: Mapping[str, tuple[float, float]]
     is_capped: bool
+    is_step: bool = False
+    rows: str = TRAINING_ROWS
     has_gaps: bool = False
 
     @property
@@ -88,7 +97,10 @@ class SlopeProof:
         """
         moves = "falls" if self.sign > 0 else "rises"
         if self.proved:
-            where = "any row" if self.is_capped else "rows in the range of the training rows"
+            where = "any row" if self.is_capped else f"rows in the range of {self.rows}"
+            if self.is_step:
+                low, high = self.box[self.feature]
+                where += f" where {self.feature} is {low:.6g} or {high:.6g}"
             gaps = " (a step between missing and present is not covered)" if self.has_gaps else ""
             return f"proved: never {moves} with {self.feature}, for {where}{gaps}"
         if self.slope >= 0.0:
@@ -135,6 +147,7 @@ class SlopeProof:
                     box={str(names[j]): (float(low[j]), float(high[j])) for j in involved},
                     has_gaps=c in box.flags.values(),
                     is_capped=bool(np.isfinite(units.low[involved]).all() and np.isfinite(units.high[involved]).all()),
+                    is_step=bool(box.two_valued[c] and row[c] != 0.0),
                 )
             )
         return tuple(found)

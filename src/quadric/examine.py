@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import Certificate, Judge, Question, SlopeProof, SumFacts, SumsJudge, certificate_of
+from quadric.certificate import TRAINING_ROWS, Certificate, Judge, Question, SlopeProof, SumFacts, SumsJudge, certificate_of
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.classifier import digested
@@ -31,7 +31,7 @@ from quadric.estimators.validation import (
     validate_samples,
 )
 from quadric.fitted import FittedModel, Model, as_judged, fitted_model
-from quadric.geometry.box import ShapeRules
+from quadric.geometry.box import Box, ShapeRules
 from quadric.geometry.surface import QuadraticSurface
 from quadric.labels import class_weights, refuse_masked
 from quadric.losses import LOSS_NAMES, loss_named
@@ -362,16 +362,31 @@ def _tested(view: FittedModel, signs: Any, X: FloatArray) -> dict[int, ShapeRule
     groups = view.question("feature_groups") or [members.tolist() for members in columns if len(members) > 1]
     rules = SimpleNamespace(monotonic_cst=signs, feature_groups=groups)
     demands = shape_demands(rules, view.names, view.n_features, view.classes, SupportLimits())
-    return {} if demands is None else demands.on_rows(X, _units(view))
+    if demands is None:
+        return {}
+    shapes, box = demands.on_rows(X, _units(view)), _fitted_box(view)
+    if box is not None:
+        return {number: replace(shape, box=box) for number, shape in shapes.items()}
+    # a few rows may show two values of a column that has more
+    steps = np.array([feature.kind in ("level", "missing") for feature in view.features])
+    steps[list(chain.from_iterable(demands.groups if view.question("feature_groups") else ()))] = True
+    return {number: replace(shape, box=shape.box.with_steps(steps)) for number, shape in shapes.items()}
+
+
+def _fitted_box(view: FittedModel) -> Box | None:
+    """What the rows of the fit said, where the model has rules on slopes or coefficients."""
+    return getattr(view.classifier, "box_", None)
 
 
 def _slopes(
     view: FittedModel, numbers: Sequence[int], shapes: Mapping[int, ShapeRules], surfaces: Sequence[QuadraticSurface]
 ) -> tuple[SlopeProof, ...]:
     """What is true of surfaces for each rule on a slope, in reported units."""
-    pairs = zip(numbers, surfaces, strict=True)
+    pairs, rows = zip(numbers, surfaces, strict=True), "these rows" if _fitted_box(view) is None else TRAINING_ROWS
     return tuple(
-        proof for number, surface in pairs for proof in SlopeProof.all_of(surface, shapes.get(number), view.names, view.units)
+        replace(proof, rows=rows)
+        for number, surface in pairs
+        for proof in SlopeProof.all_of(surface, shapes.get(number), view.names, view.units)
     )
 
 

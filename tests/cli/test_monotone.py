@@ -121,7 +121,29 @@ def test_certify_tests_slopes_of_any_model(run, made):
         assert (high - low) / step == pytest.approx(each["sign"] * each["slope"], abs=1e-3)
         assert each["slope"] < 0.0
         assert not each["proved"]
+    both = json.loads(run(*certify, "--json", "--monotone", "age:-", "--monotone", "age:+").out)["certificates"][0]["slopes"]
+    assert both == found
+    (other,) = json.loads(run(*certify, "--json", "--monotone", "good:age:-").out)["certificates"][0]["slopes"]
+    assert other == found[0]  # of two classes the score of one is minus that of the other
     assert run(*certify, "--monotone", "ag").errors == ["quadric: the model has no column or level 'ag' (did you mean 'age'?)"]
+
+
+def test_a_constant_column_does_not_prevent_rules(run, tables, tmp_path):
+    """It is capped at its only value."""
+    (tmp_path / "t.csv").write_text(csv_text(credit_columns() | {"branch": np.full(len(credit_columns()["risk"]), 5)}))
+    result = run("fit", tmp_path / "t.csv", *FIT, "--monotone", "age:-", "--output", tmp_path / "m.json")
+    assert result.code == 0
+    assert "proved: never rises with age, for any row" in " ".join(result.out.split())
+    assert run("export", tmp_path / "m.json", "--format", "sql").code == 0
+
+
+def test_certify_tests_slopes_on_rows_without_gaps(run, tables, tmp_path):
+    """A flag that no row raises says nothing of what is imputed."""
+    (tmp_path / "whole.csv").write_text(csv_text(credit_columns()))
+    assert run("fit", tables / "gaps.csv", *FIT, "--monotone", "income:+", "--output", tmp_path / "m.json").code == 0
+    result = run("certify", tmp_path / "m.json", tmp_path / "whole.csv", "--time-limit", 0, "--monotone", "age")
+    assert result.code == 0
+    assert "slope of the score of bad: " in result.out
 
 
 @pytest.mark.parametrize(

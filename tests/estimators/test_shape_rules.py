@@ -262,6 +262,33 @@ def test_any_model_can_be_tested_for_slopes():
     assert_allclose(bare.monotone[0].slope, verdicts["income"].slope * model.scale_[0], rtol=1e-9)
 
 
+def test_few_rows_do_not_make_a_column_two_valued():
+    """Rows that are all beyond the caps of a column hide its values between, where the score falls."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    y = (X[:, 0] ** 2 + 0.2 * X[:, 0] + 0.3 * X[:, 1] + 0.3 * rng.normal(size=400) > 0.8).astype(int)
+    few, labels = np.array([[-9.0, 0.0], [9.0, 0.1], [9.0, -0.5], [-9.0, 0.7], [9.0, 1.0]]), [0, 1, 0, 1, 1]
+    model = SparseQuadraticSVC(k=3, clip=0.05).fit(X, y)
+    assert np.diff(model.decision_function([[-1.0, 0.0], [0.0, 0.0]]))[0] < 0.0
+    (certificate,) = certify(model, few, labels, time_limit=0.0, monotonic_cst={0: 1})
+    assert certificate.monotone[0].words().startswith("falls with x0 where x0 = ")
+    free = SparseQuadraticSVC(k=3, clip=None).fit(X, y)
+    (certificate,) = certify(free, np.abs(few) + np.arange(5)[:, None], labels, time_limit=0.0, monotonic_cst={0: 1})
+    assert certificate.monotone[0].words() == "proved: never falls with x0, for rows in the range of these rows"
+
+
+def test_a_step_with_a_square_is_proved_for_its_two_values():
+    """Between them the square may turn the score around."""
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.choice([3.0, 10.0], 200), rng.normal(size=200)])
+    y = (X[:, 1] * (X[:, 0] - 5.0) + rng.normal(size=200) > 0.0).astype(int)
+    rules = {"include": ["x0", "x0^2"], "coef_bounds": {"x0^2": (-2.0, -0.5)}, "monotonic_cst": {"x0": 1}}
+    model = SparseQuadraticSVC(k=3, C=4.0, **rules).fit(X, y)
+    low, between, high = model.decision_function([[3.0, 0.0], [9.0, 0.0], [10.0, 0.0]])
+    assert low <= high < between
+    assert model.certificates_[0].monotone[0].words() == "proved: never falls with x0, for any row where x0 is 3 or 10"
+
+
 def test_refits_by_position_have_the_same_rules():
     X, y = applicants(10)
     labels = np.where(y == 1, "bad", "good")

@@ -149,7 +149,10 @@ def test_model_files_hold_caps(model, far, tmp_path):
             r"probes\[\d+\].scores does not agree with the model",
         ),
         (lambda e: e["clip_high"].__setitem__(2, None), r"probes\[\d+\].scores does not agree with the model"),
-        (lambda e: e["clip_low"].__setitem__(0, e["clip_high"][0]), r"estimator.clip_high\[0\] must be above clip_low"),
+        (
+            lambda e: e["clip_low"].__setitem__(0, e["clip_high"][0] + 1.0),
+            r"estimator.clip_high\[0\] must not be below clip_low",
+        ),
         (lambda e: e["clip_low"].__setitem__(0, "low"), r"estimator.clip_low\[0\] must be a number"),
         (lambda e: e.__setitem__("clip_low", None), "estimator.clip_low must be a list"),
         (lambda e: e["clip_low"].pop(), "estimator.clip_low must have 3 items"),

@@ -194,12 +194,13 @@ def column_signs(items: Sequence[str] | None) -> dict[str, int] | None:
 
 
 def column_directions(items: Sequence[str] | None) -> dict[str, int | None]:
-    """Read columns whose direction is asked for: "income" for either, "income:-" for one."""
+    """Read columns whose direction is asked for: "income" for either, "income:-" for one; of both, either."""
     out: dict[str, int | None] = {}
     for item in items or ():
         name, _, sign = item.rpartition(":")
         is_given = bool(name) and SIGNS.get(sign, 0) != 0
-        out[name if is_given else item] = SIGNS[sign] if is_given else None
+        name, wanted = (name, SIGNS[sign]) if is_given else (item, None)
+        out[name] = wanted if out.get(name, wanted) == wanted else None
     return out
 
 

@@ -219,8 +219,8 @@ def _units(keys: dict[str, Node], n_features: int) -> Units:
     columns = {name: keys[name].items(n_features) for name in UNITS}
     limits = ((columns[name], end) for name, end in zip(UNITS[:2], ENDS, strict=True))
     low, high = (np.array([end if item.value is None else item.number() for item in items]) for items, end in limits)
-    for item, is_range in zip(columns["clip_high"], low < high, strict=True):
-        item.require(is_range, "must be above clip_low")
+    for item, is_range in zip(columns["clip_high"], low <= high, strict=True):
+        item.require(is_range, "must not be below clip_low")
     center, scale = (np.array([item.number() for item in columns[name]]) for name in UNITS[2:])
     return Units(low, high, center, scale)
 

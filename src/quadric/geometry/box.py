@@ -7,7 +7,7 @@ of a table: levels exclude each other, and the flag of a missing value is off wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -87,7 +87,7 @@ class Box:
             values = members[~two_valued[members]].tolist()
             for flag in members[two_valued[members]].tolist() if len(values) == 1 else ():
                 imputed = X[X[:, flag] == high[flag], values[0]]
-                if (imputed == imputed[0]).all():
+                if len(imputed) and (imputed == imputed[0]).all():
                     flags[flag], fills[values[0]] = values[0], float(imputed[0])
         return Box(low, high, two_valued, tuple(members for members in levels if len(members) > 1), flags, fills)
 
@@ -119,6 +119,15 @@ class Box:
         levels = [members[two_valued[members]] for members in groups]
         exclusive = [own for own in levels if len(own) > 1 and not np.triu(together[np.ix_(own, own)], 1).any()]
         return Box(low, high, two_valued, tuple(exclusive))
+
+    def with_steps(self, steps: BoolArray) -> Box:
+        """The same with any value between its limits for each feature but some."""
+        return replace(
+            self,
+            two_valued=self.two_valued & steps,
+            levels=tuple(members for members in self.levels if steps[members].all()),
+            flags={flag: feature for flag, feature in self.flags.items() if steps[flag]},
+        )
 
     def held(self, moving: int) -> list[int]:
         """Features that stay at their lower limits while one moves: its flag, and the other levels of its column."""

@@ -107,11 +107,13 @@ def asked_slopes(model: TableModel, X: Any, slopes: Mapping[str, int | None]) ->
         if feature.kind not in ("level", "missing") and not np.isfinite(limits).all()
     }
     subjects = model.class_names if len(view.surfaces) > 1 else model.class_names[1:]
-    wanted = [(*_subject(name, subjects, view.names), sign) for name, sign in slopes.items()]
+    wanted = [(*_subject(name, model.class_names, view.names), sign) for name, sign in slopes.items()]
     for subject, number in zip(subjects, numbers, strict=True):
         proofs: list[SlopeProof] = []
         for class_name, feature, sign in wanted:
-            if class_name in (None, subject):
+            is_other = len(subjects) == 1 and class_name == model.class_names[0]  # of two classes, whose score is -f
+            if is_other or class_name in (None, subject):
+                sign = -sign if is_other and sign is not None else sign
                 texts = view.class_texts
                 both = [
                     replace(proof, is_capped=open_ends.isdisjoint(proof.box))  # levels and flags have no other values

@@ -216,6 +216,15 @@ def test_the_page_survives_a_reload_and_a_second_browser_does_not_come_in(page):
     page.browser.get_log("browser")  # the refusals
 
 
+def test_a_change_of_the_file_is_said_to_a_page_that_asks_for_nothing(browser, bench, tmp_path, monkeypatch):
+    monkeypatch.setattr("quadric.studio.app.HEARTBEAT", 0.1)
+    with opened(browser, bench, tmp_path) as page:
+        assert not page.find("source").is_displayed()
+        monkeypatch.setattr(bench, "news_of_source", lambda: "<b>.csv has changed")
+        page.until(lambda: page.find("source").is_displayed())
+        assert page.find("source").text == "<b>.csv has changed"
+
+
 def test_the_end_of_the_server_is_said(page):
     page.serving.close()
     page.until(lambda: page.find("error").is_displayed())

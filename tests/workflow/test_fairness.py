@@ -99,11 +99,15 @@ def test_the_command(tmp_path, capsys):
     table = loans_with_gaps()
     rows = zip(*(np.asarray(table[name]).tolist() for name in table.names), strict=True)
     lines = [",".join(table.names), *(",".join("" if v is None or v != v else str(v) for v in row) for row in rows)]
-    (tmp_path / "data.csv").write_text("\n".join(lines))
+    strange = ['"in two\nlines"', *(f'"{"long " * 20}\n{i % 2}"' for i in range(len(lines) - 1))]
+    (tmp_path / "data.csv").write_text("\n".join(map(",".join, zip(lines, strange, strict=True))))
     arguments = ["fairness", str(tmp_path / "model.json"), str(tmp_path / "data.csv"), "--group", "housing"]
     assert main(arguments) == 0
     printed = capsys.readouterr().out
     assert "some term uses it" in printed
     assert max(map(len, printed.splitlines())) <= 80
+    assert main([*arguments[:-1], "in two\nlines"]) == 0
+    heads = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert heads[:4] == ["in two lines", *["long long long long lon..."] * 2, ""]
     assert main([*arguments, "--json"]) == 0
     assert {group["name"] for group in json.loads(capsys.readouterr().out)["groups"]} == {"own", "rent", "free", MISSING}

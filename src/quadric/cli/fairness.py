@@ -10,7 +10,7 @@ import typer
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
 from quadric.cli.inputs import READING, read_data, read_table_model
-from quadric.cli.layout import LONGEST, paragraph, text_table
+from quadric.cli.layout import LONGEST, paragraph, short_name, text_table
 from quadric.progress import part
 
 if TYPE_CHECKING:
@@ -58,17 +58,21 @@ def fairness(
 def _tell(found: Fairness) -> None:
     has_other = any(group.approved_without is not None for group in found.groups)
     more = ["without"] if has_other else []
-    head = [found.column[:LONGEST], "rows", "approved", "ratio", *more, f"{found.bad} approved", f"{found.good} declined", ""]
+    bad, good = (short_name(name, LONGEST // 2) for name in (found.bad, found.good))
+    head = [short_name(found.column), "rows", "approved", "ratio", *more, f"{bad} approved", f"{good} declined", ""]
     rows = []
     for group in found.groups:
         other = [_percent(group.approved_without)] if has_other else []
         wrong = [_percent(group.bad_approved), _percent(group.good_declined)]
         rows.append(
-            [group.name[:LONGEST], f"{group.n_rows:,}", _percent(group.approved), f"{group.ratio:.2f}", *other, *wrong, ""]
+            [short_name(group.name), f"{group.n_rows:,}", _percent(group.approved), f"{group.ratio:.2f}", *other, *wrong, ""]
         )
     say("\n".join([*text_table(head, rows), ""]))
     terms = [
-        [each.term[:LONGEST], each.group[:LONGEST], f"{each.separation:.2f}", f"{each.by_chance:.2f}", f"{each.gap:+.3f}", ""]
+        [
+            *map(short_name, (each.term, each.group)),
+            *(f"{each.separation:.2f}", f"{each.by_chance:.2f}", f"{each.gap:+.3f}", ""),
+        ]
         for each in found.proxies[:MOST_TERMS]
     ]
     if terms:

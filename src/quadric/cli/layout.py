@@ -106,6 +106,12 @@ def _masked(match: re.Match[str]) -> str:
     return "_" * len(match[0])
 
 
+def short_name(name: str, longest: int = LONGEST) -> str:
+    """A name on one line, cut where it is long."""
+    line = " ".join(name.split())
+    return line if len(line) <= longest else f"{line[: longest - 3]}..."
+
+
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> list[str]:
     """Lines of a table; columns are as wide as they must be, and the last one goes on below itself."""
     *widths, _ = (max(map(len, column)) for column in zip(head, *rows, strict=True))

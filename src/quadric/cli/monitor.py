@@ -13,7 +13,7 @@ import quadric
 from quadric.cli import options as shared
 from quadric.cli.console import as_usage, claim_output, remark, say, say_json, working, write_output
 from quadric.cli.inputs import READING, check_there, read_table_model
-from quadric.cli.layout import LONGEST, paragraph, paragraphs, text_table, wrapped_item
+from quadric.cli.layout import paragraph, paragraphs, short_name, text_table, wrapped_item
 from quadric.extras import require
 from quadric.progress import part
 
@@ -137,8 +137,8 @@ def _head(kind: str) -> list[str]:
 def _row(drift: Drift, kind: str, is_date: bool, is_marked: bool) -> list[str]:
     from quadric.workflow.monitoring import mean_text
 
-    name = drift.name if len(drift.name) <= LONGEST else f"{drift.name[: LONGEST - 3]}..."
     means = [mean_text(mean, is_date) for mean in (drift.mean_now, drift.mean_before)]
     shares = (drift.missing_now, drift.missing_before, drift.new_levels) if kind == "columns" else ()
     mark = "!" if is_marked else ""
-    return [name, f"{drift.psi:.3f}", f"{drift.psi_by_chance:.3f}", *means, *(f"{100 * each:.1f}%" for each in shares), mark]
+    figures = (f"{drift.psi:.3f}", f"{drift.psi_by_chance:.3f}")
+    return [short_name(drift.name), *figures, *means, *(f"{100 * each:.1f}%" for each in shares), mark]

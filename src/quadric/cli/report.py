@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from quadric.cli import inputs
@@ -85,14 +86,18 @@ def report(
         how = table_format.how(loaded)
         table, *others = (inputs.read_data(path, how, loaded.text_names) for path in (data, *tests.values()))
         (used, y), samples = samples_of(loaded, table, dict(zip(tests, others, strict=True)))
-        explained = () if rows is None else inputs.rows(rows, len(used))
+        places = loaded.places_of_fit(table)
+        explained = () if rows is None else inputs.rows(rows, len(table))
+        if strange := sorted({*explained}.difference(places.tolist())):
+            raise UsageError(f"--rows: row {strange[0]} was set aside or has no outcome; the model was not fitted to it")
         with part(inputs.READING, 1.0):
             summary = summarise_table(
                 loaded,
                 used,
                 y,
                 name=title or (f"{loaded.saved.target} in {data.stem}" if loaded.saved.target else model.stem),
-                rows=explained,
+                rows=np.searchsorted(places, explained).tolist(),
+                places=places,
                 frozen=frozen or (),
                 actionable=actionable or (),
                 ks=grid,

@@ -11,7 +11,7 @@ import typer
 from quadric.cli import options as shared
 from quadric.cli.console import say, say_json, working
 from quadric.cli.inputs import READING, read_data, read_table_model
-from quadric.cli.layout import paragraph, text_table
+from quadric.cli.layout import paragraph, short_name, text_table
 from quadric.progress import part
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _tell(found: SwapSet) -> None:
         )
         for group in found.groups
     ]
-    say("\n".join([*text_table(("", "rows", "share", f"{found.bad} of known", "rate", ""), rows), ""]))
+    say("\n".join([*text_table(("", "rows", "share", f"{short_name(found.bad)} of known", "rate", ""), rows), ""]))
     for group in found.groups:
         if group.terms and group.points is not None:
             shown = ", ".join(f"{name} {points:+.1f}" for name, points in group.terms[:MOST_TERMS])

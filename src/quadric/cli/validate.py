@@ -102,6 +102,8 @@ def validate(
     if folder is not None:
         for each in tables:
             write_output(folder / f"{each.name}.csv", each.to_csv(), force)
+        for name in set(TABLES).difference(each.name for each in tables):  # of another run, which --force gives up
+            (folder / f"{name}.csv").unlink(missing_ok=True)
     if as_json:
         say_json({table.name: table.recorded() for table in tables})
         return

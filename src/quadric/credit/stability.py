@@ -36,6 +36,8 @@ MOST_COUNTED = 100
 BINS = 10
 # Share of pairs of samples of one population whose index is not above ``psi_by_chance``
 CHANCE = 0.95
+# Rows that each sample expects in every bin from which on the distribution for large samples does; otherwise samples are drawn
+MANY_ROWS, DRAWS = 10.0, 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -481,10 +483,18 @@ def index_contributions(expected: FloatArray, actual: FloatArray) -> FloatArray:
 
 
 def _by_chance(before: Distribution, now: Distribution) -> float:
-    """Of two samples of a population, the index is about (1/m + 1/l) times a chi-squared variable (Yurdakul, 2018)."""
-    n_bins = int(np.sum(before.shares + now.shares > 0.0))
-    quantile = float(chi2.ppf(CHANCE, n_bins - 1)) if n_bins > 1 else 0.0
-    return quantile * (1.0 / before.n_rows + 1.0 / now.n_rows)
+    """Of two samples of a population, the index is about (1/m + 1/l) times a chi-squared variable (Yurdakul, 2018).
+
+    That is far too small where bins can be empty in one of them: there, pairs of samples of both samples together are drawn.
+    """
+    both = np.append(before.counts + now.counts, before.n_missing + now.n_missing)
+    shares, sizes = both[both > 0.0] / both.sum(), (before.n_rows, now.n_rows)
+    if min(sizes) * shares.min() >= MANY_ROWS:
+        quantile = float(chi2.ppf(CHANCE, len(shares) - 1)) if len(shares) > 1 else 0.0
+        return quantile * (1.0 / sizes[0] + 1.0 / sizes[1])
+    rng, whole = np.random.default_rng(0), [max(round(size), 1) for size in sizes]
+    first, second = (rng.multinomial(size, shares, DRAWS) / size for size in whole)
+    return float(np.quantile(index_contributions(first, second).sum(axis=1), CHANCE))
 
 
 def _checked_values(values: Any, sample_weight: Any, name: str) -> tuple[FloatArray, FloatArray]:

@@ -129,6 +129,7 @@ def summarise(
     findings: Sequence[str] = (),
     prices: RulePrices | None = None,
     samples: Mapping[str, tuple[Table, np.ndarray]] = {},
+    places: IntArray | None = None,
     card: Card | None = None,
     costs: tuple[float, float] | None = None,
 ) -> ReportSummary:
@@ -185,6 +186,8 @@ def summarise(
         What the rules of the model cost, from :func:`quadric.rule_prices`.
     samples : mapping of names to pairs (X, y)
         Other samples, which stand beside these rows.
+    places : array of int, optional
+        Where the rows of ``X`` are in their file, from 0, as explained rows are numbered; by default as in ``X``.
     card : Card, optional
         Points of a scorecard, for a model of two classes.
     costs : pair of float, optional
@@ -222,7 +225,7 @@ def summarise(
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
         explained = (
-            _cases(subject, wanted, ExplainingOptions(target=favourable, frozen=frozen, actionable=actionable))
+            _cases(subject, wanted, places, ExplainingOptions(target=favourable, frozen=frozen, actionable=actionable))
             if wanted
             else ()
         )
@@ -339,9 +342,18 @@ def _chosen_rows(subject: Subject, rows: Sequence[int], favourable: int) -> list
     return list(dict.fromkeys(order[places].tolist()))
 
 
-def _cases(subject: Subject, rows: Sequence[int], options: ExplainingOptions) -> tuple[Explanation, ...]:
+def _cases(
+    subject: Subject, rows: Sequence[int], places: IntArray | None, options: ExplainingOptions
+) -> tuple[Explanation, ...]:
     answers = explain_rows(subject.tabular, subject.table, rows, subject.table, options)
-    return tuple(replace(answer, actual=subject.class_names[subject.codes[answer.row]]) for answer in answers)
+    return tuple(
+        replace(
+            answer,
+            row=answer.row if places is None else int(places[answer.row]),
+            actual=subject.class_names[subject.codes[answer.row]],
+        )
+        for answer in answers
+    )
 
 
 @contextmanager

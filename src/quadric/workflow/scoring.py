@@ -324,18 +324,34 @@ class TableModel:
         -------
         Table, and array of shape (m,)
         """
-        table = self.samples(table)[DEVELOPMENT]
-        codes = self.outcomes(table)
-        unknown = np.flatnonzero(codes < 0)
-        if len(unknown) and self.saved.options.get("missing") == "refuse":
-            raise MissingLabelsError(len(unknown), table.first_row + int(unknown[0]))
-        if len(unknown):
-            table, codes = table[codes >= 0], codes[codes >= 0]
-        y = self.view.classes[codes]
-        if self.saved.options.get("missing") != "drop":
-            return table, y
-        kept = complete(self.inputs(table))
-        return table[kept], y[kept]
+        rows = self.places_of_fit(table)
+        if len(rows) < len(table):
+            table = table[rows]
+        return table, self.view.classes[self.outcomes(table)]
+
+    def places_of_fit(self, table: Table) -> IntArray:
+        """Where the rows are that a training run would have used.
+
+        Parameters
+        ----------
+        table : Table
+            As in ``labelled``.
+
+        Returns
+        -------
+        array
+            Positions from 0.
+        """
+        rows = np.arange(len(table))
+        if self.drawing is not None and self.is_fitted_to(table.sha256):
+            rows = np.flatnonzero(self.drawing.split(table)[DEVELOPMENT])
+            table = table[rows]
+        known = self.outcomes(table) >= 0
+        if not known.all() and self.saved.options.get("missing") == "refuse":
+            raise MissingLabelsError(int((~known).sum()), table.first_row + int(np.flatnonzero(~known)[0]))
+        if self.saved.options.get("missing") == "drop":
+            known[known] = complete(self.inputs(table[known]))
+        return np.asarray(rows[known])
 
     def outcomes(self, table: Table) -> IntArray:
         """The class of each row, where it is known.

@@ -97,7 +97,7 @@ class Grading:
     edges : array
         Between the grades; a grade holds values above one edge and up to the next.
     is_of_scores : bool
-        Whether these are scores; otherwise they are probabilities.
+        Whether these are scores, with the sign that makes more of them more risk; otherwise they are probabilities.
     before : array or None
         Rows of the development sample in each grade, where these are known.
     """
@@ -129,11 +129,13 @@ class Grading:
                 known = Distribution.of(scores) if known is None else known.like(scores)
             if known is None:
                 raise ParameterError("the model file does not keep the scores of its rows: give grades", grades=None)
-            return Grading(known.edges, True, known.counts)
+            if _event(model) == 1:
+                return Grading(known.edges, True, known.counts)
+            turned = np.nextafter(-known.edges[::-1], -np.inf)  # a score at an edge stays with those below it
+            return Grading(turned, True, known.counts[::-1])
         between = np.sort(np.asarray(edges, dtype=float))
         if scale is not None:  # of which more mean less risk
-            bad = scale.probability(between)
-            between = np.sort(1.0 - bad if model.favourable == model.class_names[1] else bad)
+            between = np.sort(scale.probability(between))
         if not len(between) or not (np.isfinite(between).all() and (np.diff(between) > 0.0).all()):
             raise ParameterError("grades must be different numbers", grades=None)
         if not ((between > 0.0) & (between < 1.0)).all():
@@ -145,7 +147,7 @@ class Grading:
         """What decides on the grades of rows."""
         scores = model.scores(rows)
         assert scores.probabilities is not None
-        return scores.decision if self.is_of_scores else scores.probabilities[:, 1]
+        return _risk(model, scores.decision) if self.is_of_scores else scores.probabilities[:, _event(model)]
 
     def grades(self, model: TableModel, rows: Table) -> IntArray:
         """The grade of each row, from 0."""
@@ -161,6 +163,15 @@ def _recorded_scores(model: TableModel) -> Distribution | None:
     found = list(scores.values()) if isinstance(scores, Mapping) else []
     known = Distribution.from_record(found[0]) if len(found) == 1 else None
     return None if known is None or known.levels is not None else known
+
+
+def _event(model: TableModel) -> int:
+    """The class whose risk is graded: of two the one that people do not want, or else the positive one."""
+    return 0 if model.favourable == model.class_names[1] else 1
+
+
+def _risk(model: TableModel, score: FloatArray) -> FloatArray:
+    return score if _event(model) == 1 else -score
 
 
 def check_gradable(model: TableModel) -> None:
@@ -197,11 +208,12 @@ def validated(model: TableModel, portfolio: Table, judged: LabelledRows | None, 
     found = []
     if judged is not None:
         rows, y = judged
-        scores, is_event = model.scores(rows), y == model.view.classes[1]
+        scores, is_event = model.scores(rows), y == model.view.classes[_event(model)]
         assert scores.probabilities is not None
-        found.append(_discrimination(is_event, scores.decision, model.development_auc))
-        table = GradeTable.of(is_event, scores.probabilities[:, 1], grading.edges, grading.values(model, rows))
-        found += [_calibration(table, float(scores.probabilities[:, 1].mean())), _goodness(table)]
+        probability = scores.probabilities[:, _event(model)]
+        found.append(_discrimination(is_event, _risk(model, scores.decision), model.development_auc))
+        table = GradeTable.of(is_event, probability, grading.edges, grading.values(model, rows))
+        found += [_calibration(table, float(probability.mean())), _goodness(table)]
     now = grading.counts(model, portfolio)
     found.append(_concentration(grading.before, now))
     if grading.before is not None:

@@ -289,6 +289,18 @@ def test_a_step_with_a_square_is_proved_for_its_two_values():
     assert model.certificates_[0].monotone[0].words() == "proved: never falls with x0, for any row where x0 is 3 or 10"
 
 
+def test_certify_knows_terms_that_a_limit_made_zero():
+    """A square whose linear term came out as zero stands on a support with that term, and with no other one."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 1] ** 2 - 0.3 * X[:, 1] + 0.3 * X[:, 0] ** 2 + 0.2 * rng.normal(size=200) > 1.0).astype(int)
+    model = SparseQuadraticSVC(k=2, hierarchy="strong", coef_bounds={"x1": (0.0, None)}).fit(X, y)
+    assert np.flatnonzero(model.coef_[0]).tolist() == [2]
+    (certificate,) = certify(model, X, y, time_limit=0.0)
+    assert certificate.swap_optimal
+    assert model.certificates_[0].swap_optimal
+
+
 def test_refits_by_position_have_the_same_rules():
     X, y = applicants(10)
     labels = np.where(y == 1, "bad", "good")

@@ -181,45 +181,51 @@ class Keyboard:
 
 
 @pytest.mark.parametrize("person", [Mouse, Keyboard])
-def test_the_whole_flow(page, person):
-    """From the first equation to a saved one."""
-    hand = person(page)
-    hand.further("k")
-    page.until(lambda: page.texts("#k-output") == ["5"] and len(page.texts("#lines li")) == 6)
-    hand.write("candidate", "five")
-    hand.press("keep")
-    page.until(lambda: page.texts("#candidates li") == ["fiveDrop"])
-    page.catch_up()
-    forbid = page.first("#lines .acts button:last-child")
-    hand.press(forbid)
-    page.until(lambda: len(page.steps) == 3)
-    assert page.browser.execute_script("return document.activeElement !== document.body")  # what goes away hands the focus on
-    page.catch_up()
-    take = page.first("#ties button")
-    hand.press(take)
-    page.until(lambda: len(page.steps) == 4)
-    page.catch_up()
-    hand.choose_last("Slope of f with income")
-    page.until(lambda: len(page.steps) == 5)
-    page.catch_up()
-    assert any("never rises with income" in text for text in page.texts("#proof li"))
-    hand.write("candidate", "ruled")
-    hand.press("keep")
-    page.until(lambda: len(page.texts("#candidates li")) == 2)
-    hand.choose_last("second")
-    hand.press("compare")
-    page.until(lambda: page.find("compared").is_displayed())
-    assert page.texts("#compared-terms-head th") == ["Term", "five", "ruled"]
-    hand.write("file", "mine")
-    hand.write("notes", "five are enough")
-    hand.press("save")
-    page.until(lambda: "mine.model.json" in page.find("saved").text)
-    saved = json.loads((page.folder / "mine.model.json").read_text())["metadata"]["studio"]
-    words = ["5 terms", forbid.replace("F", "f", 1), take.removeprefix("Take "), "f never rises with income"]
-    assert (saved["notes"], [step["words"] for step in saved["steps"]][1:]) == ("five are enough", words)
-    assert [one["name"] for one in saved["candidates"]] == ["five", "ruled"]
-    certificate = load_model(page.folder / "mine.model.json").estimator_[-1].certificates_[0]
-    assert (certificate.n_terms, certificate.monotone[0].proved) == (5, True)
+def test_the_whole_flow(browser, tmp_path, person):
+    """From the first equation to a saved one; nothing is known beforehand."""
+    with opened(browser, bench_of(OPTIONS), tmp_path) as page:
+        hand = person(page)
+        hand.further("k")
+        page.until(lambda: page.texts("#k-output") == ["5"] and len(page.texts("#lines li")) == 6)
+        hand.write("candidate", "five")
+        hand.press("keep")
+        page.until(lambda: page.texts("#candidates li") == ["fiveDrop"])
+        page.catch_up()
+        forbid = page.first("#lines .acts button:last-child")
+        hand.press(forbid)
+        page.until(lambda: len(page.steps) == 3)
+        assert page.browser.execute_script(
+            "return document.activeElement !== document.body"
+        )  # what goes away hands the focus on
+        page.catch_up()
+        take = page.first("#ties button")
+        hand.press(take)
+        page.until(lambda: len(page.steps) == 4)
+        page.catch_up()
+        hand.press("prove")
+        page.until(lambda: "of terms at a price of at most 10 %" in page.find("sets-words").text)
+        hand.choose_last("Slope of f with income")
+        page.until(lambda: len(page.steps) == 5)
+        page.catch_up()
+        assert page.find("sets-words").text == ""
+        assert any("never rises with income" in text for text in page.texts("#proof li"))
+        hand.write("candidate", "ruled")
+        hand.press("keep")
+        page.until(lambda: len(page.texts("#candidates li")) == 2)
+        hand.choose_last("second")
+        hand.press("compare")
+        page.until(lambda: page.find("compared").is_displayed())
+        assert page.texts("#compared-terms-head th") == ["Term", "five", "ruled"]
+        hand.write("file", "mine")
+        hand.write("notes", "five are enough")
+        hand.press("save")
+        page.until(lambda: "mine.model.json" in page.find("saved").text)
+        saved = json.loads((page.folder / "mine.model.json").read_text())["metadata"]["studio"]
+        words = ["5 terms", forbid.replace("F", "f", 1), take.removeprefix("Take "), "f never rises with income"]
+        assert (saved["notes"], [step["words"] for step in saved["steps"]][1:]) == ("five are enough", words)
+        assert [one["name"] for one in saved["candidates"]] == ["five", "ruled"]
+        certificate = load_model(page.folder / "mine.model.json").estimator_[-1].certificates_[0]
+        assert (certificate.n_terms, certificate.monotone[0].proved) == (5, True)
 
 
 def test_by_mouse(page):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import time
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +60,7 @@ def test_rules_hold_and_every_step_can_be_undone(session):
     assert forced in terms_of(state)
     assert forbidden not in terms_of(settled(session))
     assert [step["words"] for step in state["steps"][1:]] == [f"forbid {forbidden}", f"force {forced}", "6 terms"]
+    assert session.state()["told"] < session.state()["told"]
     assert session.do({"do": "go", "step": 0})["equation"] == settled(session)["equation"]
     assert terms_of(session.state()) == terms_of(first)
     assert session.do({"do": "go", "step": 3})["k"] == 6
@@ -163,6 +165,34 @@ def test_near_ties_have_the_prices_of_fits_with_other_terms(session, sign):
     state = session.do({"do": "swap", "out": ties[0].out, "into": ties[0].into})
     assert ties[0].into in terms_of(state)
     assert ties[0].out not in terms_of(state)
+
+
+def test_a_proof_says_how_far_near_ties_are_all(session):
+    """Against all sets of two terms, each fitted by itself."""
+    session.do({"do": "terms", "kind": "linear"})
+    session.do({"do": "k", "k": 2})
+    settled(session)
+    assert session.state()["sets"] is None
+    session.prove()
+    deadline = time.monotonic() + 60
+    while session.state()["sets"] is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    names = session.bench.under(session.options).data.feature_names
+    own = {term["term"] for term in session.state()["equation"]["lines"] if "term" in term}
+    best = session.bench.trained(session.options).classifier.certificates_[0].objective
+    costs = {}
+    for pair in map(set, combinations(names, 2)):
+        fitted = train(session.table, "risk", replace(session.options, include=tuple(pair), cross_validate=False))
+        costs[frozenset(pair)] = fitted.classifier.certificates_[0].objective / best - 1
+    low = {pair: cost for pair, cost in costs.items() if cost <= 0.1 and pair != own}
+    ties = session.bench.known_proved_ties(session.options)
+    assert {frozenset(each.terms) for each in ties.supports} == {*low}
+    np.testing.assert_allclose([each.cost for each in ties.supports], sorted(low.values()), rtol=1e-8, atol=1e-10)
+    sets = session.state()["sets"]
+    found = f"{len(low)} other set{'s' * (len(low) != 1)}"
+    assert sets["words"] == f"{found} of terms at a price of at most 10 % of the objective: all that cost at most 10.00 %."
+    assert len(sets["best"]) == min(8, len(low)) > 0
 
 
 def test_a_row_is_explained_by_the_equation_on_the_page(session):

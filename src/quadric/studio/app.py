@@ -100,6 +100,7 @@ def application(session: Session, audience: Audience, hosts: tuple[str, ...], lo
         "/drop": lambda wanted: session.drop(wanted.get("number")),
         "/compare": lambda wanted: session.compare(wanted.get("first"), wanted.get("second")),
         "/choose": lambda _: session.choose(),
+        "/prove": lambda _: session.prove(),
         "/report": lambda wanted: session.report(wanted.get("name")),
         "/save": lambda wanted: session.save(wanted.get("name"), wanted.get("notes", "")),
     }

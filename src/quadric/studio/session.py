@@ -85,7 +85,7 @@ class Session:
         self.bench, self.work = bench, work
         self._showing = Showing(bench)
         self._steps = [Step("the model to begin with", bench.start)]
-        self._at = self._version = 0
+        self._at = self._version = self._told = 0
         self._candidates: list[Candidate] = []
         self._lock = threading.RLock()
         self._listeners: list[Callable[[State], None]] = []
@@ -110,7 +110,7 @@ class Session:
     def state(self) -> State:
         """All that is on the page now."""
         with self._lock:
-            shown = self._showing.state(self.options)
+            shown, self._told = self._showing.state(self.options), self._told + 1
             steps = [
                 {"words": step.words, "price": self._showing.price(self._steps[i - 1].options, step.options) if i else ""}
                 for i, step in enumerate(self._steps)
@@ -121,6 +121,7 @@ class Session:
                 "steps": steps,
                 "at": self._at,
                 "version": self._version,
+                "told": self._told,  # an answer may come after news that are newer
                 "source": self.bench.news_of_source(),
                 "command": self._command(),
             }
@@ -303,6 +304,25 @@ class Session:
                 if before == self.options and found != before:
                     self._add(Step(f"loss {found.loss} and C = {found.C:g}, chosen by the folds", found))
                     self._version += 1
+            self._publish()
+            self._settle()
+
+        self._worker.do(work)
+        return {}
+
+    def prove(self) -> State:
+        """Prove how far the near ties are all that there are, beside the page, which is told of it.
+
+        Returns
+        -------
+        dict
+            Nothing yet.
+        """
+        options = self.options
+
+        def work() -> None:
+            with _silent():
+                self.bench.proved_ties(options)
             self._publish()
             self._settle()
 

@@ -22,7 +22,7 @@ from quadric.report.surfaces import coefficients, directions
 from quadric.report.values import Coefficient
 from quadric.studio.choices import SIGNS, ChoiceError, words_of_sign
 from quadric.tables.inputs import cell_text
-from quadric.workflow.bench import Bench, Draft
+from quadric.workflow.bench import MOST_TIES, WITHIN, Bench, Draft
 from quadric.workflow.cv_summary import Figure
 from quadric.workflow.explaining import REFERENCES, ExplainingOptions, explain_rows
 from quadric.workflow.options import TrainingOptions
@@ -151,6 +151,7 @@ class Showing:
             "proof": self._proof(options),
             "effects": self._effects(draft),
             "ties": self._ties(options),
+            "sets": self._sets(options),
             "rules": {
                 "loss": options.loss,
                 "C": options.C,
@@ -239,6 +240,20 @@ class Showing:
             }
             for tie in ties
         ]
+
+    def _sets(self, options: TrainingOptions) -> dict[str, Any] | None:
+        """Sets of terms that cost little, where a proof says how far these are all."""
+        ties = self._bench.known_proved_ties(options)
+        if ties is None:
+            return None
+        found = number_of(len(ties.supports), "other set")
+        return {
+            "words": f"{found} of terms at a price of at most {100 * WITHIN:g} % of the objective: {ties.completeness()}.",
+            "best": [
+                [printable(", ".join(each.terms)), f"objective {_signed(100 * each.cost, 3)} %"]
+                for each in ties.supports[:MOST_TIES]
+            ],
+        }
 
     def _measures(self, options: TrainingOptions, draft: Draft) -> list[dict[str, str]]:
         found = draft.measures(self._bench.codes)

@@ -23,7 +23,7 @@ from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
 from quadric.geometry.terms import term_names
 from quadric.losses import loss_named
-from quadric.near_ties import alternatives
+from quadric.near_ties import SurfaceTies, alternatives
 from quadric.progress import part
 from quadric.samples.spool import Spooled
 from quadric.search.path import QuadraticPath
@@ -40,6 +40,8 @@ Value = TypeVar("Value")
 MOST_KS, MOST_KEPT = 25, 60
 # Near ties: their number, and the largest relative price of one
 MOST_TIES, WITHIN = 8, 0.1
+# Seconds of branch and bound for the list of them
+TIES_SECONDS = 30.0
 # Rows, about, that calibrate a draft and stand for the population of its curves
 FEW = 10_000
 # Nodes of branch and bound for each bound along k, where these are cheap
@@ -397,18 +399,47 @@ class Bench:
         """
         return self._known.get(("ties", self._key(options, "cutoff")))
 
-    def _tied(self, options: TrainingOptions) -> list[Tie]:
+    def proved_ties(self, options: TrainingOptions) -> SurfaceTies:
+        """Sets of terms that cost little, and how far branch and bound knows that these are all.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+            Whose fit is known.
+
+        Returns
+        -------
+        SurfaceTies
+        """
+        if self.rows.data.is_sampled:
+            raise OptionError("a proof needs all rows in memory, and there are too many for that")
+        prove: dict[str, Any] = {"prove": True, "time_limit": TIES_SECONDS}
+        return self._once("proved ties", self._key(options, "cutoff"), lambda: self._near(options, **prove))
+
+    def known_proved_ties(self, options: TrainingOptions) -> SurfaceTies | None:
+        """The same, if they have been computed."""
+        return self._known.get(("proved ties", self._key(options, "cutoff")))
+
+    def _near(self, options: TrainingOptions, **how: Any) -> SurfaceTies:
+        """Near ties of a fit, with the names that its terms have in the table."""
         data, classifier = self.under(options).data, self.trained(options).classifier
         # the classifier knows its features by number
         names = term_names(data.feature_names)
         own = {name: names[term] for term, name in enumerate(classifier.term_names())}
-        (ties,) = alternatives(classifier, data.X, data.y, within=WITHIN)
-        terms = [own[name] for name in ties.terms]
-        now = self._score_of(options, terms)
+        (ties,) = alternatives(classifier, data.X, data.y, within=WITHIN, **how)
+        return replace(
+            ties,
+            terms=tuple(own[name] for name in ties.terms),
+            exchanges=[replace(each, out=own[each.out], into=own[each.into]) for each in ties.exchanges],
+            supports=[replace(each, terms=tuple(own[name] for name in each.terms)) for each in ties.supports],
+        )
+
+    def _tied(self, options: TrainingOptions) -> list[Tie]:
+        ties = self._near(options)
+        now = self._score_of(options, ties.terms)
         return [
-            Tie(out, into, each.cost, self._score_of(options, [*({*terms} - {out}), into]) - now)
+            Tie(each.out, each.into, each.cost, self._score_of(options, [*({*ties.terms} - {each.out}), each.into]) - now)
             for each in ties.exchanges[:MOST_TIES]
-            for out, into in [(own[each.out], own[each.into])]
         ]
 
     def _score_of(self, options: TrainingOptions, terms: Sequence[str]) -> float:

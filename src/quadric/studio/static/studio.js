@@ -34,7 +34,11 @@ const tieRow = ({ out, into, price, score }) => {
   return bodyRow([out, into, price, score, act]);
 };
 
-const showTies = (ties) => {
+const showTies = ({ ties, sets }) => {
+  byId("prove").disabled = !ties || sets !== null;
+  byId("sets-words").textContent = sets ? sets.words : "";
+  byId("sets-details").hidden = !sets || !sets.best.length;
+  rewritten(byId("sets"), sets ? sets.best.map(bodyRow) : []);
   byId("ties-table").hidden = !ties || !ties.length;
   byId("ties-words").textContent = !ties ? "The folds are running." : ties.length ? "" : "No exchange of one term was found that costs less than 10 % of the objective.";
   rewritten(byId("ties"), (ties || []).map(tieRow));
@@ -88,6 +92,7 @@ const showSource = (text) => { if (byId("source").textContent !== text) byId("so
 
 const show = (state, keepsError = false) => {
   if (!keepsError) byId("error").hidden = true;
+  if (shown && state.told < shown.told) return;
   shown = state;
   const { k, ks, rules, equation } = state;
   byId("k").max = ks.length - 1;
@@ -105,7 +110,7 @@ const show = (state, keepsError = false) => {
   byId("proof").replaceChildren(...state.proof.map((text) => element("li", "", text)));
   rewritten(byId("figures"), state.figures.map(chart));
   rewritten(byId("effects"), state.effects.map(effect));
-  showTies(state.ties);
+  showTies(state);
   byId("cutting").hidden = !rules.has_cutoff;
   byId("cutoff").value = rules.cutoff;
   byId("cutoff-output").textContent = rules.cutoff.toFixed(2);
@@ -147,7 +152,7 @@ const begin = (start) => {
 };
 
 const hear = (message) => {
-  if (message.state && shown && message.state.version >= shown.version) show(message.state, true);
+  if (message.state && shown) show(message.state, true);
   if (message.source !== undefined) showSource(message.source);
   if (message.saved) byId("saved").textContent = message.saved;
   if (message.progress !== undefined) byId("progress").value = message.progress;
@@ -171,7 +176,9 @@ onTerm("force");
 onTerm("forbid");
 byId("undo").addEventListener("click", () => choose({ do: "go", step: shown.at - 1 }));
 byId("redo").addEventListener("click", () => choose({ do: "go", step: shown.at + 1 }));
-byId("choose").addEventListener("click", () => { byId("progress").hidden = false; tell("/choose", {}).catch(complain); });
+for (const id of ["choose", "prove"]) {
+  byId(id).addEventListener("click", () => { byId("progress").hidden = false; tell(`/${id}`, {}).catch(complain); });
+}
 
 const saving = (path) => () => {
   byId("saved").textContent = "Saving";

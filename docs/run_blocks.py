@@ -114,9 +114,8 @@ def _run_python(code: str, names: dict[str, object]) -> str:
 
 
 def _run_bash(code: str) -> str:
-    prelude = (
-        f'set -eo pipefail\nquadric() {{ "{sys.executable}" -m quadric "$@"; }}\npython() {{ "{sys.executable}" "$@"; }}\n'
-    )
+    prelude = "set -eo pipefail\nunset COLUMNS\n"  # at which remarks would be wrapped
+    prelude += f'quadric() {{ "{sys.executable}" -m quadric "$@"; }}\npython() {{ "{sys.executable}" "$@"; }}\n'
     done = subprocess.run(["bash", "-c", prelude + code], capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"exit code {done.returncode}: {done.stderr.strip()}")

@@ -291,11 +291,18 @@ class Judged:
         problem, live = self.problem, self.live
         if len(live) > problem.k or len(np.setdiff1d(live, problem.terms)):
             return None
-        inside = np.union1d(np.searchsorted(problem.terms, live), problem.rule.required).astype(np.intp)
-        if len(inside) > problem.k:
-            return None
-        spare = np.setdiff1d(np.arange(problem.n_terms), inside)[: problem.k - len(inside)]
-        return np.sort(np.concatenate([inside, spare]))
+        rule, everything = problem.rule, np.ones(problem.n_terms, dtype=bool)
+        inside = rule.completions(np.isin(problem.terms, live), everything).fixed
+        support = np.flatnonzero(inside)
+        inside[support if rule.admissible(support) else rule.closed(support)] = True  # parents may have come out as zero
+        while inside.sum() < problem.k:
+            addable = rule.addable(inside)
+            free = np.flatnonzero(~inside if addable is None else addable)
+            if len(free) == 0:
+                break
+            inside[free[0]] = True
+        support = np.flatnonzero(inside)
+        return support if len(support) <= problem.k and rule.admissible(support) else None
 
 
 def judged_surfaces(

@@ -34,7 +34,7 @@ def test_the_samples_stand_side_by_side(run, files):
     result = run(*fit, "--test", files / "new.csv", "--output", files / "m.json")
     assert result.code == 0
     lines = result.out.splitlines()
-    assert max(len(line) for line in lines if "m.json" not in line) <= 80
+    assert max(len(line) for line in lines if str(files) not in line) <= 80
     head = next(i for i, line in enumerate(lines) if line.split() == ["development", "test", "later", "new.csv"])
     assert lines[head + 1].split() == ["samples", "137", "45", "58", "240"]
     area = next(line.split() for line in lines if line.startswith("AUC "))
@@ -59,7 +59,7 @@ def test_a_report_has_the_samples_of_the_fit_and_others(run, refused, files):
     found = json.loads(run(*fit, "--test", hostile, "--output", files / "m.json", "--json").out)["samples"]
     quick = ["--bootstrap", 0, "--ks", 3, "--no-bounds", "--output", files / "r.html", "--force"]
     result = run("report", files / "m.json", files / "data.csv", "--test", hostile, *quick)
-    assert (result.code, result.errors) == (0, [])
+    assert (result.code, [line for line in result.errors if not line.startswith("report: ")]) == (0, [])  # beside progress
     page = (files / "r.html").read_text()
     assert "<b>new" not in page
     table = page[page.index('<h3 id="samples">') :]

@@ -174,7 +174,9 @@ def test_shared_sums_are_those_of_linear_terms_alone():
 )
 def test_grids_hold_all_terms_where_these_are_fewer_than_their_end(n, linear, quadratic):
     for terms, ks in {"linear": linear, "quadratic": quadratic}.items():
-        task = SparseQuadraticSVCCV(terms="auto")._task(n, None)
+        search = SparseQuadraticSVCCV(terms="auto")
+        search.n_features_in_ = n
+        task = search._task(n, np.array([0, 1]))
         assert task.dictionaries[terms].ks.tolist() == ks
 
 

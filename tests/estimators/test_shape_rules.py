@@ -289,6 +289,31 @@ def test_a_step_with_a_square_is_proved_for_its_two_values():
     assert model.certificates_[0].monotone[0].words() == "proved: never falls with x0, for any row where x0 is 3 or 10"
 
 
+def test_certify_knows_terms_that_a_limit_made_zero():
+    """A square whose linear term came out as zero stands on a support with that term, and with no other one."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(200, 2))
+    y = (X[:, 1] ** 2 - 0.3 * X[:, 1] + 0.3 * X[:, 0] ** 2 + 0.2 * rng.normal(size=200) > 1.0).astype(int)
+    model = SparseQuadraticSVC(k=2, hierarchy="strong", coef_bounds={"x1": (0.0, None)}).fit(X, y)
+    assert np.flatnonzero(model.coef_[0]).tolist() == [2]
+    (certificate,) = certify(model, X, y, time_limit=0.0)
+    assert certificate.swap_optimal
+    assert model.certificates_[0].swap_optimal
+
+
+def test_a_feature_of_one_row_is_no_flag_of_gaps():
+    """A number beside it in a group can have any value in other rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X[:, 2] = 0.0
+    X[np.argsort(X[:, 1])[150], 2] = 1.0
+    y = (X[:, 0] + 1.5 * X[:, 0] * X[:, 1] + 5.0 * X[:, 0] * X[:, 2] + 0.2 * rng.normal(size=300) > 0.0).astype(int)
+    rules = {"monotonic_cst": {0: 1}, "feature_groups": [[1, 2]], "include": ["x0*x2", "x0*x1"]}
+    model = SparseQuadraticSVC(k=6, **rules).fit(X, y)
+    rows = np.array([[x0, x1, x2] for x2 in (0.0, 1.0) for x1 in (-9.0, 9.0) for x0 in (-9.0, 9.0)])
+    assert np.diff(model.decision_function(rows))[::2].min() >= -1e-9
+
+
 def test_refits_by_position_have_the_same_rules():
     X, y = applicants(10)
     labels = np.where(y == 1, "bad", "good")

@@ -19,6 +19,7 @@ from selenium.webdriver.chrome.options import Options  # noqa: E402
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -327,7 +328,12 @@ def test_paper_has_no_slider_and_everything_unfolded(open_page):
 
 def test_the_slider_has_a_name_a_role_and_a_value_for_those_who_listen(open_page):
     browser = open_page()
-    tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+
+    def whole_tree(_):  # it is made after the page
+        nodes = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        return nodes if any(node.get("role", {}).get("value") == "slider" for node in nodes) else None
+
+    tree = WebDriverWait(browser, 20).until(whole_tree)
     (found,) = [node for node in tree if node.get("role", {}).get("value") == "slider"]
     assert found["name"]["value"].strip() == "Number of terms"
     assert found["description"]["value"].startswith("Arrow keys")

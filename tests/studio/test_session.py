@@ -1,10 +1,13 @@
 """What an analyst does, without a server: choices, their prices, the way back, and the file that is saved."""
 
+import hashlib
 import json
 import time
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from helpers.studios import LOANS, bench_of, loans, session_of
@@ -216,7 +219,7 @@ def test_what_is_saved_is_what_a_fit_with_the_same_options_gives(session, tmp_pa
     session.do({"do": "cutoff", "cutoff": 0.3})
     answer = session.save("tried", "the committee asked")
     saved = json.loads((tmp_path / "tried.model.json").read_text())
-    assert answer["saved"] == f"Saved: {tmp_path / 'tried.model.json'}"
+    assert answer["saved"].startswith(f"Saved: {tmp_path / 'tried.model.json'}; it stands on loans.csv with SHA-256 ")
     assert saved["metadata"]["studio"]["notes"] == "the committee asked"
     assert [step["words"] for step in saved["metadata"]["studio"]["steps"]][2] == "the cut-off 0.3"
     again = train(session.table, "risk", session.options).saved()
@@ -233,16 +236,31 @@ def test_what_is_saved_is_what_a_fit_with_the_same_options_gives(session, tmp_pa
         session.save("tried", "")
 
 
-def test_a_file_that_goes_away_takes_nothing_with_it(tmp_path):
-    file = tmp_path / "loans.csv"
-    file.write_bytes(LOANS.read_bytes())
-    session = session_of(Bench(TableStream(file, text=["risk"]), "risk", FIXED), tmp_path)
-    file.unlink()
+@pytest.mark.parametrize(("ending", "is_gathered"), [("csv", True), ("parquet", True), ("parquet", False)])
+def test_a_file_that_changes_or_goes_away_takes_nothing_with_it(tmp_path, monkeypatch, ending, is_gathered):
+    monkeypatch.setattr("quadric.samples.capped.is_better_in_memory", lambda *_: is_gathered)
+    file = tmp_path / f"loans.{ending}"
+    if ending == "csv":
+        file.write_bytes(LOANS.read_bytes())
+    else:
+        table = loans()
+        pq.write_table(pa.table({name: table[name] for name in table.names}), file)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    session = session_of(Bench(TableStream(file, text=["risk"]), "risk", FIXED), tmp_path, file.name)
+    assert session.state()["source"] == session.source()["source"] == ""
+    file.write_bytes(file.read_bytes() + b"\n")
+    where = "all that you do and save here stands on the rows as they were read."
+    assert session.source() == {"source": f"{file.name} has changed: {where}"}
     assert session.do({"do": "k", "k": 5})["k"] == 5
-    session.save("kept")
+    file.unlink()
+    state = session.do({"do": "forbid", "term": "age"})
+    assert state["source"] == f"{file.name} cannot be found any more: {where}"
+    settled(session)
+    said = session.save("kept")["saved"]
     session.close()
+    assert said.endswith(f"kept.model.json; it stands on {file.name} with SHA-256 {digest}.")
     saved = load_model(tmp_path / "kept.model.json").estimator_[-1].surfaces_[0].coordinates()
-    again = train(loans(), "risk", replace(FIXED, k=5)).classifier.surfaces_[0].coordinates()
+    again = train(loans(), "risk", session.options).classifier.surfaces_[0].coordinates()
     assert saved.tolist() == again.tolist()
 
 

@@ -93,7 +93,7 @@ def test_the_command_tells_and_keeps_the_prices(tmp_path, capsys):
     ruled = [*fit, "--hierarchy", "strong", "--max-features", "2", "--monotone", "income:-", "--bound", "age::0"]
     assert main([*ruled, "--output", str(model)]) == 0
     text = capsys.readouterr().out
-    assert max(map(len, text.splitlines()[:-2])) <= 80
+    assert max(len(line) for line in text.splitlines() if str(tmp_path) not in line) <= 80
     recorded = quadric.export.read_model(model).metadata["rule_prices"]
     assert [each["rule"] for each in recorded["prices"]] == [
         *("strong hierarchy", "at most 2 columns", "never rises with income", "coefficient of age at most 0", "all rules")

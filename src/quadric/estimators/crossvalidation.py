@@ -454,7 +454,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
                 self.paths_ = self._certified(quick.digest(cell.terms, cell.loss), rows.surfaces, task)
         self._take_over(self.best_estimator_)
 
-    def _task(self, n_features: int, classes: np.ndarray, deadline: float | None) -> FoldTask:
+    def _task(self, n_features: int, classes: np.ndarray, deadline: float | None = None) -> FoldTask:
         names, n_terms = getattr(self, "feature_names_in_", None), term_count(n_features)
         own: dict[str, Any] = {"lean": self._is_lean, "rules": rules_of(self)}
         limits = support_limits(self.include, self.exclude, names, n_features, n_terms, self.terms, **own)

@@ -137,4 +137,4 @@ class Overview:
 def _task(search: SparseQuadraticSVCCV, n_features: int, classes: np.ndarray) -> FoldTask:
     """What every fold does; a search that is not fitted does not know yet how many features there are."""
     search.n_features_in_ = n_features
-    return search._task(n_features, classes, None)
+    return search._task(n_features, classes)

@@ -347,12 +347,22 @@ class FittedModel(Columns):
         ----------
         names : sequence of str, optional
             What the features are called.
+
+        Returns
+        -------
+        list of tuple of SlopeProof
         """
         names = self.names if names is None else names
         return [SlopeProof.all_of(each, self.shapes.get(i), names, self.units) for i, each in enumerate(self.surfaces)]
 
     def broken_shape(self) -> str | None:
-        """The first rule on a slope or coefficient that the coefficients break, in words; None where they keep all of them."""
+        """The first rule on a slope or coefficient that the coefficients break, in words.
+
+        Returns
+        -------
+        str or None
+            None where they keep all of them.
+        """
         for proof in chain.from_iterable(self.slope_proofs()):
             if not proof.proved:
                 return f"the score {'falls' if proof.sign > 0 else 'rises'} with {proof.feature}"
@@ -369,6 +379,10 @@ class FittedModel(Columns):
         Parameters
         ----------
         class_names : sequence of str
+
+        Returns
+        -------
+        list of str
         """
         subjects, lines = class_names if len(self.surfaces) > 1 else ("",), list[str]()
         for name, proofs in zip(subjects, self.slope_proofs([*map(shown, self.names)]), strict=True):

@@ -29,11 +29,16 @@ class Spooled(SampleSource):
         self._source, self.is_local = source, source.is_local
         self.n_features, self.n_classes, self.class_rows = source.n_features, source.n_classes, source.class_rows
         self._kept: Spool | None = None
-        self._has_begun = False
+        self._has_begun = self._is_alone = False
+
+    def stand_alone(self) -> None:
+        """Let later passes be over what was kept, whatever has become of the source."""
+        self._is_alone = True
 
     def total(self, of: Callable[[SampleBatch], State]) -> State:
         if self._kept is not None:
-            self._source.check_unchanged()
+            if not self._is_alone:
+                self._source.check_unchanged()
             return added(map(of, self._kept))
         if self._has_begun:  # a second attempt would find the disk as full
             return self._source.total(of)

@@ -28,8 +28,8 @@ STATIC = {
     "asking.js": ("quadric.studio", "static/asking.js", "text/javascript"),
     "elements.js": ("quadric.studio", "static/elements.js", "text/javascript"),
 }
-# Seconds after which a silent stream says that it is alive
-HEARTBEAT = 10.0
+# Seconds after which a silent stream says that it is alive, and whether the file is as it was
+HEARTBEAT = 5.0
 
 
 class Audience:
@@ -161,6 +161,10 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _event(message: dict[str, Any]) -> bytes:
+    return b"data: " + _text(message) + b"\n\n"
+
+
 async def _events(session: Session, audience: Audience) -> AsyncIterator[bytes]:
     """What a session tells by itself; progress that a page is too slow for is left out."""
     loop, news = asyncio.get_running_loop(), asyncio.Event()
@@ -181,13 +185,13 @@ async def _events(session: Session, audience: Audience) -> AsyncIterator[bytes]:
                 try:
                     await asyncio.wait_for(news.wait(), HEARTBEAT)
                 except TimeoutError:
-                    yield b": alive\n\n"
+                    yield _event(await run_in_threadpool(session.source))
                     continue
                 news.clear()
                 messages = list(waiting.values())
                 waiting.clear()
                 for message in messages:
-                    yield b"data: " + _text(message) + b"\n\n"
+                    yield _event(message)
                     if "end" in message:
                         return
     finally:

@@ -98,6 +98,10 @@ class Session:
         """Of the model that is on the page."""
         return self._steps[self._at].options
 
+    def source(self) -> State:
+        """What has become of the file, for pages that ask for nothing."""
+        return {"source": self.bench.news_of_source()}
+
     def start(self) -> State:
         """What the page needs once."""
         own = {"name": self.work.name, "folder": str(self.work.folder), "file": self._target(self._stem).name}
@@ -117,6 +121,7 @@ class Session:
                 "steps": steps,
                 "at": self._at,
                 "version": self._version,
+                "source": self.bench.news_of_source(),
                 "command": self._command(),
             }
 
@@ -267,14 +272,19 @@ class Session:
         with self._lock:
             steps = [{"words": step.words, "options": _changes(step.options)} for step in self._steps[: self._at + 1]]
             with _silent():
-                trained = with_samples(self.bench.trained(self.options), self.bench.rows)
+                trained = with_samples(self.bench.trained(self.options), self.bench.rows, self.bench.raw)
             kept = [{"name": one.name, "notes": one.notes, "options": _changes(one.options)} for one in self._candidates]
             history = {"steps": steps, "notes": notes, "candidates": kept}
             saved = trained.saved(**self.work.metadata, studio=history)
             if path.exists():
                 raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
             save_model(saved, path, force=False)
-            return {"saved": f"Saved: {path}", "command": self.work.repeat(self.options, path)}
+            return {"saved": f"Saved: {path}{self._origin()}", "command": self.work.repeat(self.options, path)}
+
+    def _origin(self) -> str:
+        """On which data a model stands, after the name of its file."""
+        digest = self.bench.rows.data.sha256
+        return "" if digest is None else f"; it stands on {printable(self.work.name)} with SHA-256 {digest}."
 
     def choose(self) -> State:
         """Choose loss and C for the number of terms by cross-validation, beside the page, which is told of it.

@@ -16,6 +16,7 @@ import numpy as np
 
 from quadric.credit import CalibratedModel, auc, ks_statistic
 from quadric.defaults import DEFAULT_KS
+from quadric.errors import printable
 from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators.overview import Overview
 from quadric.fitted import FittedModel, fitted_model
@@ -24,6 +25,7 @@ from quadric.geometry.terms import term_names
 from quadric.losses import loss_named
 from quadric.near_ties import alternatives
 from quadric.progress import part
+from quadric.samples.spool import Spooled
 from quadric.search.path import QuadraticPath
 from quadric.tables import Table
 from quadric.tables.parts import TableParts, gathered
@@ -161,6 +163,10 @@ class Bench:
         data = self.rows.data
         if len(data.class_names) != 2:
             raise OptionError(f"the studio takes two classes, and the target has {len(data.class_names)}")
+        # the rows in memory as they came, with the columns that models take; from here on the file may change
+        self.raw = gathered(self.rows.parts, self.rows.stream.sample.ids - 1, data.encoder.input_names_)
+        if isinstance(source := self.rows.stream.stream.source, Spooled):
+            source.stand_alone()
         self._known: dict[tuple[str, str], Any] = {}
         with part(0.2, 0.8):
             found = self.settled(options)
@@ -337,10 +343,22 @@ class Bench:
             return found
         return self._once("cut", self._key(options), lambda: with_cutoff(found, rows, options.cutoff))
 
-    @cached_property
-    def raw(self) -> Table:
-        """The rows in memory as they came, with the columns that models take."""
-        return gathered(self.rows.parts, self.rows.stream.sample.ids - 1, self.rows.data.encoder.input_names_)
+    def news_of_source(self) -> str:
+        """What has become of the file since it was read, in a sentence; empty where nothing has.
+
+        Returns
+        -------
+        str
+        """
+        parts = self.rows.parts
+        if parts.path is None:
+            return ""
+        try:
+            parts.check_unchanged()
+        except (ValueError, OSError) as error:
+            what = "has changed" if isinstance(error, ValueError) else "cannot be found any more"
+            return f"{printable(parts.path.name)} {what}: all that you do and save here stands on the rows as they were read."
+        return ""
 
     @cached_property
     def population(self) -> Table:

@@ -383,13 +383,15 @@ def _completed(
     )
 
 
-def with_samples(trained: Trained, rows: Survey) -> Trained:
+def with_samples(trained: Trained, rows: Survey, raw: Table | None = None) -> Trained:
     """The same fit, measured on all samples, and with distributions of the rows that it was fitted to, or of some of them.
 
     Parameters
     ----------
     trained : Trained
     rows : Survey
+    raw : Table, optional
+        The rows of its sample as they came; by default they are read once more.
 
     Returns
     -------
@@ -397,11 +399,12 @@ def with_samples(trained: Trained, rows: Survey) -> Trained:
     """
     ids = rows.stream.sample.ids
     names = sorted(trained.view.needed) or trained.view.input_names[:1]
-    drawn = ids[drawn_rows(ids, sample_size(len(names)), trained.options.seed)]
+    drawn = drawn_rows(ids, sample_size(len(names)), trained.options.seed)
     model, seed = TableModel(trained.saved()), trained.options.seed
     is_judged = trained.search is not None or rows.news  # else there are only figures on the rows that it was fitted to
     samples = all_samples(model, rows.data, trained.search, rows.parts, rows.news, seed) if is_judged else None
-    return replace(trained, samples=samples, reference=Reference.of(model, gathered(rows.parts, drawn - 1, names)))
+    table = gathered(rows.parts, ids[drawn] - 1, names) if raw is None else raw[drawn]
+    return replace(trained, samples=samples, reference=Reference.of(model, table))
 
 
 def _in_memory(data: PreparedData, options: TrainingOptions, verbose: int) -> dict[str, Any]:

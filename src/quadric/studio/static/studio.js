@@ -84,6 +84,8 @@ const labelTable = (table, names) => table.map((counts, i) => bodyRow([`is ${nam
 
 const set = (id, value) => { if (document.activeElement !== byId(id)) byId(id).value = value; };
 
+const showSource = (text) => { if (byId("source").textContent !== text) byId("source").textContent = text; };
+
 const show = (state, keepsError = false) => {
   if (!keepsError) byId("error").hidden = true;
   shown = state;
@@ -95,6 +97,7 @@ const show = (state, keepsError = false) => {
   byId("terms-heading").textContent = equation.heading;
   byId("status").textContent = state.status;
   byId("progress").hidden = state.settled;
+  showSource(state.source);
   rewritten(byId("lines"), [...equation.lines, equation.constant].map(equationLine));
   byId("centred").textContent = equation.centred;
   byId("expanded").textContent = equation.expanded;
@@ -145,6 +148,7 @@ const begin = (start) => {
 
 const hear = (message) => {
   if (message.state && shown && message.state.version >= shown.version) show(message.state, true);
+  if (message.source !== undefined) showSource(message.source);
   if (message.saved) byId("saved").textContent = message.saved;
   if (message.progress !== undefined) byId("progress").value = message.progress;
   if (message.error || message.end) complain(new Error(message.error || message.end));

@@ -161,6 +161,10 @@ def test_certify_tests_slopes_on_rows_without_gaps(run, tables, tmp_path):
         (["--bound", "agee:0:"], "no term 'agee' (did you mean 'age'?) (--bound)"),
         (["--bound", "age:0:", "--bound", "age::0"], "--bound: two rules on 'age' contradict each other"),
         (["--bound", "age:1:2"], "coef_bounds of 'age' must allow 0, unless include names it, too (--bound)"),
+        (
+            ["--interactions", "none", "--interactions", "age,income"],
+            "--interactions none allows no product of two columns, and",
+        ),
         (["--monotone", "age:+", "--bound", "age::0"], "monotonic_cst and coef_bounds contradict each other on 'age'"),
         (["--monotone", "age:+", "--exclude", "age", "--exclude", "age^2", "--exclude", "age*"], "leave out every term of it"),
     ],

@@ -23,7 +23,7 @@ from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -32,6 +32,8 @@ pytestmark = pytest.mark.skipif(
 )
 OPTIONS = TrainingOptions(k=4, C=16.0, loss="least_squares", terms="quadratic")
 AXE = Path(__file__).parents[2] / ".axe" / "node_modules" / "axe-core" / "axe.min.js"
+# Pixels of the thumb of a slider
+THUMB = 16
 HOSTILE = "<img src=x onerror=\"document.title='hacked'\">"
 
 
@@ -93,14 +95,13 @@ class Page:
     def press(self, *keys):
         ActionChains(self.browser).send_keys(*keys).perform()  # to whatever has the focus
 
-    def tab_to(self, label, most=150):
-        """Tab until the element with this label, or id, has the focus."""
-        for _ in range(most):
-            self.press(Keys.TAB)
-            script = "const node = document.activeElement; return [node.id, node.getAttribute('aria-label')]"
-            if label in self.browser.execute_script(script):
-                return
-        raise AssertionError(f"{label} is not reached by the keyboard")
+    def first(self, selector):
+        """The label of the first element."""
+        return self.browser.find_element(By.CSS_SELECTOR, selector).get_attribute("aria-label")
+
+    def catch_up(self):
+        """Wait for the folds, and for what could stand in."""
+        self.until(lambda: self.texts("#status")[0].startswith("The folds have caught up") and self.texts("#ties tr"))
 
     def picture(self, heading, path, most=1000):
         """What is on the page from a heading on."""
@@ -114,6 +115,111 @@ class Page:
     @property
     def steps(self):
         return self.texts("#steps button")
+
+
+class Mouse:
+    """A person who clicks; labels may be ids."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def _at(self, label):
+        node = self.page.browser.find_element(By.CSS_SELECTOR, f'[id="{label}"], [aria-label="{label}"]')
+        self.page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", node)
+        return node
+
+    def press(self, label):
+        self._at(label).click()
+
+    def further(self, label):
+        """One stop to the right, by a click on the track of a slider."""
+        node = self._at(label)
+        stop, last = int(node.get_attribute("value")) + 1, int(node.get_attribute("max"))
+        offset = (stop / last - 0.5) * (node.size["width"] - THUMB)
+        ActionChains(self.page.browser).move_to_element_with_offset(node, round(offset), 0).click().perform()
+
+    def choose_last(self, label):
+        Select(self._at(label)).options[-1].click()
+
+    def write(self, label, text):
+        node = self._at(label)
+        node.click()
+        node.clear()
+        node.send_keys(text)
+
+
+class Keyboard:
+    """A person without a mouse."""
+
+    def __init__(self, page):
+        self.page = page
+        page.find("main").click()
+
+    def _to(self, label, most=150):
+        """Tab until the element has the focus."""
+        for _ in range(most):
+            self.page.press(Keys.TAB)
+            script = "const node = document.activeElement; return [node.id, node.getAttribute('aria-label')]"
+            if label in self.page.browser.execute_script(script):
+                return
+        raise AssertionError(f"{label} is not reached by the keyboard")
+
+    def press(self, label, key=Keys.ENTER):
+        self._to(label)
+        self.page.press(key)
+
+    def further(self, label):
+        self.press(label, Keys.ARROW_RIGHT)
+
+    def choose_last(self, label):
+        self.press(label, Keys.END)
+
+    def write(self, label, text):
+        self._to(label)
+        self.page.press(Keys.END, *[Keys.BACKSPACE] * 40)
+        self.page.press(text)
+
+
+@pytest.mark.parametrize("person", [Mouse, Keyboard])
+def test_the_whole_flow(page, person):
+    """From the first equation to a saved one."""
+    hand = person(page)
+    hand.further("k")
+    page.until(lambda: page.texts("#k-output") == ["5"] and len(page.texts("#lines li")) == 6)
+    hand.write("candidate", "five")
+    hand.press("keep")
+    page.until(lambda: page.texts("#candidates li") == ["fiveDrop"])
+    page.catch_up()
+    forbid = page.first("#lines .acts button:last-child")
+    hand.press(forbid)
+    page.until(lambda: len(page.steps) == 3)
+    assert page.browser.execute_script("return document.activeElement !== document.body")  # what goes away hands the focus on
+    page.catch_up()
+    take = page.first("#ties button")
+    hand.press(take)
+    page.until(lambda: len(page.steps) == 4)
+    page.catch_up()
+    hand.choose_last("Slope of f with income")
+    page.until(lambda: len(page.steps) == 5)
+    page.catch_up()
+    assert any("never rises with income" in text for text in page.texts("#proof li"))
+    hand.write("candidate", "ruled")
+    hand.press("keep")
+    page.until(lambda: len(page.texts("#candidates li")) == 2)
+    hand.choose_last("second")
+    hand.press("compare")
+    page.until(lambda: page.find("compared").is_displayed())
+    assert page.texts("#compared-terms-head th") == ["Term", "five", "ruled"]
+    hand.write("file", "mine")
+    hand.write("notes", "five are enough")
+    hand.press("save")
+    page.until(lambda: "mine.model.json" in page.find("saved").text)
+    saved = json.loads((page.folder / "mine.model.json").read_text())["metadata"]["studio"]
+    words = ["5 terms", forbid.replace("F", "f", 1), take.removeprefix("Take "), "f never rises with income"]
+    assert (saved["notes"], [step["words"] for step in saved["steps"]][1:]) == ("five are enough", words)
+    assert [one["name"] for one in saved["candidates"]] == ["five", "ruled"]
+    certificate = load_model(page.folder / "mine.model.json").estimator_[-1].certificates_[0]
+    assert (certificate.n_terms, certificate.monotone[0].proved) == (5, True)
 
 
 def test_by_mouse(page):
@@ -163,45 +269,18 @@ def test_ties_rows_and_candidates(page):
     assert len(page.texts("#effects figure")) >= 2
 
 
-def test_by_keyboard_alone(page):
-    page.find("main").click()
-    page.tab_to("k")
-    page.press(Keys.ARROW_RIGHT)
-    page.until(lambda: page.texts("#k-output") == ["5"])
-    page.until(lambda: len(page.texts("#lines li")) == 6)
-    button = page.browser.find_element(By.CSS_SELECTOR, "#lines .acts button:last-child").get_attribute("aria-label")
-    page.tab_to(button)
-    page.press(Keys.ENTER)
+def test_other_choices_by_keyboard(page):
+    hand = Keyboard(page)
+    hand.press("cutoff", Keys.ARROW_LEFT)
+    page.until(lambda: len(page.steps) == 2)
+    hand.choose_last("hierarchy")
     page.until(lambda: len(page.steps) == 3)
-    assert page.browser.execute_script("return document.activeElement !== document.body")  # what goes away hands the focus on
-    page.tab_to("cutoff")
-    page.press(Keys.ARROW_LEFT)
-    page.until(lambda: len(page.steps) == 4)
-    page.tab_to("hierarchy")
-    page.press(Keys.END)
-    page.until(lambda: len(page.steps) == 5)
     assert page.steps[-1].startswith("strong hierarchy")
-    page.tab_to("Slope of f with age")
-    page.press(Keys.END)
-    page.until(lambda: len(page.steps) == 6)
-    assert page.steps[-1] == "f never rises with age"
-    page.tab_to("Use the column phone")
-    page.press(Keys.SPACE)
-    page.until(lambda: len(page.steps) == 7)
-    page.tab_to("Go to: 5 terms")
-    page.press(Keys.ENTER)
-    page.until(lambda: "5 terms" in page.browser.find_element(By.CSS_SELECTOR, "[aria-current]").text)
-    page.tab_to("file")
-    page.press(Keys.END, *[Keys.BACKSPACE] * 40)
-    page.press("mine")
-    page.tab_to("notes")
-    page.press("five are enough")
-    page.tab_to("save")
-    page.press(Keys.ENTER)
-    page.until(lambda: "mine.model.json" in page.find("saved").text)
-    saved = json.loads((page.folder / "mine.model.json").read_text())["metadata"]["studio"]
-    assert (saved["notes"], [step["words"] for step in saved["steps"]][1:]) == ("five are enough", ["5 terms"])
-    assert load_model(page.folder / "mine.model.json").estimator_[-1].certificates_[0].n_terms == 5
+    hand.press("Use the column phone", Keys.SPACE)
+    page.until(lambda: len(page.steps) == 4)
+    hand.press("Go to: the model to begin with")
+    page.until(lambda: "to begin with" in page.browser.find_element(By.CSS_SELECTOR, "[aria-current]").text)
+    assert len(page.texts("#steps .later")) == 3
 
 
 def test_the_page_survives_a_reload_and_a_second_browser_does_not_come_in(page):

@@ -16,7 +16,7 @@ from quadric.fitted import fitted_model
 from quadric.report import render, summarise
 from quadric.safe_csv import CsvWriter
 from quadric.tables import TableEncoder, read_table
-from quadric.workflow.rule_words import listed_shapes
+from quadric.workflow.rule_words import listed_rules, listed_shapes
 
 RULES = {"monotonic_cst": {0: 1, 1: -1}, "coef_bounds": {"x0": (None, 2.0)}, "feature_groups": [[2, 3]]}
 
@@ -37,6 +37,11 @@ def made(tmp_path_factory):
 
 
 def test_rules_in_words_and_what_lifts_each():
+    sets = [{"a", "b"}], [{"a", "b"}, {"c"}]
+    assert [[*listed_rules(SparseQuadraticSVC(interaction_cst=own))] for own in sets] == [
+        ["products within one set of columns and among the others"],
+        ["products within 2 sets of columns and among the others"],
+    ]
     nested = SparseQuadraticSVC(monotonic_cst={"bad": {0: 1, 2: 0}, "good": {0: -1, 1: "decreasing"}})
     assert listed_shapes(nested, ["a", "b", "c"]) == {
         "score of bad: never falls with a": {"monotonic_cst": {"bad": {2: 0}, "good": {0: -1, 1: "decreasing"}}},

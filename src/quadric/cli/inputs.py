@@ -163,6 +163,8 @@ def column_sets(items: Sequence[str] | None) -> str | tuple[tuple[str, ...], ...
     """Read "none", or sets of columns: "age,income"."""
     if not items or list(items) == ["none"]:
         return "no_interactions" if items else None
+    if "none" in items:
+        raise UsageError("--interactions none allows no product of two columns, and stands alone: give either it or sets")
     return tuple(tuple(name.strip() for name in item.split(",")) for item in items)
 
 

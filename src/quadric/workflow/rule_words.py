@@ -36,7 +36,8 @@ def listed_rules(owner: Any, terms: Iterable[str] = ()) -> dict[str, dict[str, A
     if sets == NO_INTERACTIONS:
         rules["no products of two columns"] = {"interaction_cst": None}
     elif sets not in (None, PAIRWISE):
-        rules[f"products within {len(sets)} sets of columns and among the others"] = {"interaction_cst": None}
+        within = "one set" if len(sets) == 1 else f"{len(sets)} sets"
+        rules[f"products within {within} of columns and among the others"] = {"interaction_cst": None}
     if hierarchy is not None:
         rules[f"{hierarchy} hierarchy"] = {"hierarchy": None}
     if most is not None:

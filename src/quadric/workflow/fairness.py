@@ -16,6 +16,7 @@ from quadric.tables import Table
 from quadric.tables.inputs import missing_cells
 from quadric.tables.table import number_text
 from quadric.types import BoolArray, FloatArray
+from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scoring import TableModel
 from quadric.workflow.training import train
 
@@ -228,6 +229,7 @@ def _without(model: TableModel, table: Table, column: str, share: float, good: s
         name: tuple(each for each in getattr(options, name) if not _names(each, column))
         for name in ("keep", "texts", "dates", "include", "exclude")
     }
+    kept |= _rules_without(options, column)
     own = replace(options, ignore=(*options.ignore, column), frozen=(), actionable=(), **kept)
     trained = train(table, target, own)
     found = trained.cross_validation
@@ -236,6 +238,20 @@ def _without(model: TableModel, table: Table, column: str, share: float, good: s
     towards = scores if again.class_names[1] == good else -scores
     approved = np.asarray(towards >= np.quantile(towards, 1.0 - share, method="higher")) & (share > 0.0)
     return approved, None if found is None or found.auc is None else found.auc.mean
+
+
+def _rules_without(options: TrainingOptions, column: str) -> dict[str, Any]:
+    """The rules of a fit, less what they say of a column."""
+    kept: dict[str, Any] = {}
+    for name in ("feature_cost", "monotonic_cst", "coef_bounds"):
+        rules = getattr(options, name) or {}
+        kept[name] = {term: rule for term, rule in rules.items() if not _names(term, column)} or None
+    if kept["feature_cost"] is None:
+        kept["max_cost"] = None
+    if not isinstance(options.interaction_cst, str | None):
+        sets = ([name for name in members if not _names(name, column)] for members in options.interaction_cst)
+        kept["interaction_cst"] = [members for members in sets if members] or None
+    return kept
 
 
 def _names(term: str, column: str) -> bool:

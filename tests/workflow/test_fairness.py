@@ -57,6 +57,13 @@ def test_a_term_may_stand_for_a_group_by_low_values():
     assert proxy.gap < 0.0
 
 
+@pytest.mark.parametrize(("n_groups", "repeats"), [(2, 500), (8, 200)])
+def test_terms_that_say_nothing_are_beyond_chance_once_in_twenty(n_groups, repeats):
+    rng = np.random.default_rng(0)
+    found = [_proxy("t", rng.integers(0, 9, 300), rng.integers(0, n_groups, 300).astype(str)) for _ in range(repeats)]
+    assert 0.015 < np.mean([proxy.separation > proxy.by_chance for proxy in found]) < 0.085
+
+
 def test_the_model_without_the_column_approves_as_many():
     table = loans_with_gaps()
     found = fairness(points_model(), table, "age", refit=True)

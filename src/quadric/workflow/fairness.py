@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from quadric.credit.intervals import AreaEstimate
 from quadric.errors import quoted, refuse_unknown
@@ -22,8 +23,8 @@ from quadric.workflow.training import train
 MOST_VALUES, QUARTILES = 10, (0.25, 0.5, 0.75)
 MOST_GROUPS = 30
 MISSING = "no value"
-# Standard errors beyond which a term tells groups apart by more than chance
-CLEAR = 1.959963984540054
+# Share of the terms that say nothing of the group whose separation is not above ``by_chance``
+CHANCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -200,17 +201,22 @@ def _groups(values: np.ndarray, column: str) -> np.ndarray:
 
 
 def _proxy(term: str, values: FloatArray, labels: np.ndarray) -> Proxy:
+    names, counts = np.unique(labels, return_counts=True)
+    m, ties = len(values), np.unique(values, return_counts=True)[1].astype(float)
+    spread = (m + 1.0 - (ties**3 - ties).sum() / (m * max(m - 1.0, 1.0))) / 3.0  # of 2 AUC - 1, if ranks are random
+    # the best of several groups is compared; two groups are one comparison
+    clear = norm.isf(0.5 * (1.0 - CHANCE ** (1.0 / max(len(names) - (len(names) == 2), 1))))
     tests = []
-    for name in np.unique(labels).tolist():
+    for name, count in zip(names.tolist(), counts.tolist(), strict=True):
         mine = labels == name
         if mine.all():
             continue
-        area = AreaEstimate.of(mine, values, np.ones(len(values)))
-        chance = CLEAR * 2.0 * area.variance**0.5
+        area = AreaEstimate.of(mine, values, np.ones(m))
+        chance = min(clear * (spread / (count * (m - count))) ** 0.5, 1.0)
         gap = float(values[mine].mean() - values[~mine].mean())
-        tests.append(Proxy(term, name, abs(2.0 * area.value - 1.0), chance if chance == chance else 1.0, gap))
+        tests.append(Proxy(term, name, abs(2.0 * area.value - 1.0), float(chance), gap))
     # of groups of a few rows, chance tells most
-    return max(tests, key=lambda each: each.separation - each.by_chance, default=Proxy(term, "", 0.0, 1.0, 0.0))
+    return max(tests, key=lambda each: round(each.separation - each.by_chance, 9), default=Proxy(term, "", 0.0, 1.0, 0.0))
 
 
 def _without(model: TableModel, table: Table, column: str, share: float, good: str) -> tuple[BoolArray, float | None]:

@@ -25,6 +25,7 @@ def test_training_rows_pass_no_limit(run, made):
     result = run("monitor", made.calibrated, made.data_csv)
     assert result.code == 0
     assert "limits passed: none" in result.out
+    assert result.errors == ["quadric: the model was fitted to 120 of these rows: the figures say little about new ones"]
     assert max(map(len, result.out.splitlines())) <= 80
 
 

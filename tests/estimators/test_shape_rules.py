@@ -301,6 +301,19 @@ def test_certify_knows_terms_that_a_limit_made_zero():
     assert model.certificates_[0].swap_optimal
 
 
+def test_a_feature_of_one_row_is_no_flag_of_gaps():
+    """A number beside it in a group can have any value in other rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X[:, 2] = 0.0
+    X[np.argsort(X[:, 1])[150], 2] = 1.0
+    y = (X[:, 0] + 1.5 * X[:, 0] * X[:, 1] + 5.0 * X[:, 0] * X[:, 2] + 0.2 * rng.normal(size=300) > 0.0).astype(int)
+    rules = {"monotonic_cst": {0: 1}, "feature_groups": [[1, 2]], "include": ["x0*x2", "x0*x1"]}
+    model = SparseQuadraticSVC(k=6, **rules).fit(X, y)
+    rows = np.array([[x0, x1, x2] for x2 in (0.0, 1.0) for x1 in (-9.0, 9.0) for x0 in (-9.0, 9.0)])
+    assert np.diff(model.decision_function(rows))[::2].min() >= -1e-9
+
+
 def test_refits_by_position_have_the_same_rules():
     X, y = applicants(10)
     labels = np.where(y == 1, "bad", "good")

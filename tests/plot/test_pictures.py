@@ -169,3 +169,19 @@ def test_a_table_classifier_has_all_pictures():
     plot.waterfall(own, frame.iloc[[3]], background=frame)
     plot.beeswarm(own, frame)
     assert explain.stability(own, frame, labels, n_boot=2).inclusion.max() == 1.0
+
+
+def test_dollars_in_names_are_no_mathematics():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["$x^{$", "$_{$"])
+    y = np.where(X.iloc[:, 0] * X.iloc[:, 1] + X.iloc[:, 0] > 0, "$^{$", "no")
+    fitted = SparseQuadraticSVC(k=3).fit(X, y)
+    plot.effects(fitted, X)
+    plot.products(fitted, X)
+    plot.waterfall(fitted, X.iloc[:1], background=X)
+    plot.beeswarm(fitted, X)
+    plot.boundary(fitted, X, y)
+    plot.ks(fitted, X, y)
+    plot.stability(explain.stability(fitted, X, y, n_boot=2))
+    for number in plt.get_fignums():
+        plt.figure(number).canvas.draw()

@@ -116,3 +116,8 @@ def test_other_ways_reach_the_target_without_the_column_that_moved_farthest(loan
             assert all(cost >= (1.0 - 1e-6) * earlier for _, earlier in ways[:number])  # fewer columns to choose from
     assert not any(answer.others for answer in explained(model, loans, 120, ways=1))
     assert any(answer.lines()[-1].startswith("  or: ") for answer in answers)
+
+
+def test_a_column_is_named_once():
+    with pytest.raises(ValueError, match="named twice"):
+        read_moves([f"{NAMES[0]}:up", f"{NAMES[0]}:down"], NAMES)

@@ -11,7 +11,7 @@ from quadric.cli import main
 from quadric.explain import contributions
 from quadric.export import save_model
 from quadric.tables import Table
-from quadric.workflow import TrainingOptions, train
+from quadric.workflow import TableModel, TrainingOptions, train
 from quadric.workflow.fairness import MISSING, _proxy, fairness
 
 
@@ -57,6 +57,13 @@ def test_a_term_may_stand_for_a_group_by_low_values():
     assert proxy.gap < 0.0
 
 
+@pytest.mark.parametrize(("n_groups", "repeats"), [(2, 500), (8, 200)])
+def test_terms_that_say_nothing_are_beyond_chance_once_in_twenty(n_groups, repeats):
+    rng = np.random.default_rng(0)
+    found = [_proxy("t", rng.integers(0, 9, 300), rng.integers(0, n_groups, 300).astype(str)) for _ in range(repeats)]
+    assert 0.015 < np.mean([proxy.separation > proxy.by_chance for proxy in found]) < 0.085
+
+
 def test_the_model_without_the_column_approves_as_many():
     table = loans_with_gaps()
     found = fairness(points_model(), table, "age", refit=True)
@@ -68,6 +75,20 @@ def test_the_model_without_the_column_approves_as_many():
         sum(group.n_rows * getattr(group, name) for group in found.groups) for name in ("approved", "approved_without")
     )
     assert before == pytest.approx(after, abs=1.5)
+
+
+def test_rules_of_the_column_are_left_out_with_it():
+    rules = {
+        "interaction_cst": [["age", "income"], ["age"]],
+        "feature_cost": {"age": 1.0},
+        "max_cost": 5.0,
+        "monotonic_cst": {"income": -1, "age": 1},
+        "coef_bounds": {"age^2": (0, None)},
+    }
+    options = TrainingOptions(k=3, C=1.0, loss="least_squares", cross_validate=False, **rules)
+    model = TableModel(train(loans_with_gaps(), "risk", options).saved())
+    found = fairness(model, loans_with_gaps(), "age", refit=True)
+    assert all(group.approved_without is not None for group in found.groups)
 
 
 def test_numbers_are_cut_at_their_quartiles():

@@ -98,7 +98,11 @@ def _monitored(
     with working("monitor"):
         other = None if reference is None else random_rows(model, stream(reference))[0]
         with part(READING, 1.0):
-            return compared(model, stream(data), wanted, other)
+            rows = stream(data)
+            found = compared(model, rows, wanted, other)
+    if model.is_fitted_to(rows.digest()) and model.saved.data is not None:
+        remark(f"the model was fitted to {model.saved.data.rows:,} of these rows: the figures say little about new ones")
+    return found
 
 
 def _finite(value: Any) -> Any:

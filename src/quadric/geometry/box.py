@@ -71,7 +71,8 @@ class Box:
             In the units of a surface.
         groups : sequence of arrays
             Features that are made from one column: levels of it, where these are two-valued and exclude each other in X; or a
-            number and the flag of its gaps, where it has the same value in all rows with the flag.
+            number and the flag of its gaps, where it has a value in all rows with the flag that
+            it has in no other.
         ends : pair of arrays of shape (n,), optional
             Limits of the features that are known without these rows; others are infinite.
         """
@@ -86,8 +87,10 @@ class Box:
         for members in groups:
             values = members[~two_valued[members]].tolist()
             for flag in members[two_valued[members]].tolist() if len(values) == 1 else ():
-                imputed = X[X[:, flag] == high[flag], values[0]]
-                if len(imputed) and (imputed == imputed[0]).all():
+                is_up = X[:, flag] == high[flag]
+                imputed, others = X[is_up, values[0]], X[~is_up, values[0]]
+                # one row, or a value that other rows have, may be chance
+                if len(imputed) > 1 and (imputed == imputed[0]).all() and not (others == imputed[0]).any():
                     flags[flag], fills[values[0]] = values[0], float(imputed[0])
         return Box(low, high, two_valued, tuple(members for members in levels if len(members) > 1), flags, fills)
 

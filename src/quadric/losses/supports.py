@@ -80,6 +80,11 @@ class SupportRule(ABC):
     """Rules on the coefficients, by surface: they leave all supports admissible, and say what surfaces these may have."""
 
     @property
+    def reach(self) -> int:
+        """How much farther than by single exchanges a descent leads: so many times fewer perturbations will do."""
+        return 1
+
+    @property
     @abstractmethod
     def required(self) -> IntArray:
         """The smallest admissible support: terms that every one holds."""

@@ -15,6 +15,17 @@ TOWARDS, AGAINST, NEUTRAL = tuple(np.array(POSITIVE) / 255), tuple(np.array(NEGA
 ABREAST = 3
 
 
+def plain(name: Any) -> str:
+    """A name as matplotlib shows it letter by letter: between two dollars it would read mathematics.
+
+    Parameters
+    ----------
+    name : Any
+        Of a column, a level or a class.
+    """
+    return str(name).replace("$", r"\$")
+
+
 def axes_or_new(ax: Any, size: tuple[float, float] | None = None) -> Any:
     """The user's axes, or those of a new figure.
 

@@ -10,7 +10,7 @@ import numpy as np
 from quadric.explain import ColumnEffect, ColumnValues, Effects, TermStability, shapley
 from quadric.explain import effects as computed_effects
 from quadric.fitted import Model, fitted_model
-from quadric.plot.axes import AGAINST, NEUTRAL, TOWARDS, axes_or_new, many_axes
+from quadric.plot.axes import AGAINST, NEUTRAL, TOWARDS, axes_or_new, many_axes, plain
 from quadric.report.effect_figures import effect_scale
 from quadric.tables.dates import dates_after
 from quadric.tables.inputs import cell_text
@@ -57,7 +57,7 @@ def effects(
     scale = effect_scale(chosen)
     for ax, column in zip(own, chosen, strict=True):
         _curve(ax, column, scale) if len(column.grid) else _levels(ax, column, scale)
-        ax.set_title(column.name, fontsize="medium")
+        ax.set_title(plain(column.name), fontsize="medium")
     return own
 
 
@@ -86,8 +86,8 @@ def products(model: Model | Effects, X: Rows | None = None, *, target: Hashable 
         ax.scatter(*middles, s=20.0 * np.asarray(product.counts) / np.max(product.counts), color="black", linewidths=0)
         for axis, names in ((ax.xaxis, x_names), (ax.yaxis, y_names)):
             if names:
-                axis.set_ticks(*names)
-        ax.set(xlabel=product.first.name, ylabel=product.second.name)
+                axis.set_ticks(names[0], [*map(plain, names[1])])
+        ax.set(xlabel=plain(product.first.name), ylabel=plain(product.second.name))
     if len(own):
         own[0].figure.colorbar(mesh, ax=list(own), label="added to the score")
     return own
@@ -131,7 +131,7 @@ def waterfall(
         ax.annotate(f"{step:+.3g}", (max(start, start + step), place), xytext=(4, 0), textcoords="offset points", va="center")
     ax.axvline(found.base_value, color=NEUTRAL, linestyle=":", label=f"mean score {found.base_value:.3g}")
     ax.axvline(found.decision[0], color="black", linestyle="--", label=f"score of the row {found.decision[0]:.3g}")
-    ax.set_yticks(places, [name for name, _ in bars])
+    ax.set_yticks(places, [plain(name) for name, _ in bars])
     ax.invert_yaxis()
     ax.margins(x=0.15)
     ax.set_xlabel("score")
@@ -174,7 +174,7 @@ def beeswarm(
         else:
             ax.scatter(found.values[:, j], heights, s=8, color=NEUTRAL)
     ax.axvline(0.0, color=NEUTRAL, linewidth=1)
-    ax.set_yticks(range(len(order)), [found.names[j] for j in order])
+    ax.set_yticks(range(len(order)), [plain(found.names[j]) for j in order])
     ax.invert_yaxis()
     ax.set_xlabel("points of the score, compared with the mean (exact Shapley values)")
     if any(view.numeric[view.blocks == j].any() for j in order):
@@ -200,7 +200,7 @@ def _curve(ax: Any, column: ColumnEffect, scale: tuple[float, float]) -> None:
     ax.axhline(0.0, color=NEUTRAL, linestyle=":", linewidth=1)
     if values.levels:
         text = ", ".join(f"{name}: {height:+.3g}" for name, height in zip(values.levels, column.at_levels.value, strict=True))
-        ax.annotate(text, (0.98, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize="small")
+        ax.annotate(plain(text), (0.98, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize="small")
     low, high = scale
     ax.set_ylim(low - UNDERNEATH * (high - low), high)
     under = ax.twinx()
@@ -215,7 +215,7 @@ def _levels(ax: Any, column: ColumnEffect, scale: tuple[float, float]) -> None:
     ax.errorbar(found.value, places, xerr=error, fmt="o", color=TOWARDS, ecolor=NEUTRAL, elinewidth=3)
     shares = np.asarray(values.counts) / np.sum(values.counts)
     ax.set_yticks(
-        places, [f"{name} ({share:.0%})" for name, share in zip(values.levels, shares, strict=True)], fontsize="small"
+        places, [f"{plain(name)} ({share:.0%})" for name, share in zip(values.levels, shares, strict=True)], fontsize="small"
     )
     ax.axvline(0.0, color=NEUTRAL, linewidth=1)
     ax.set(xlabel="average effect", xlim=scale)

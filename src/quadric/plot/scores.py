@@ -11,7 +11,7 @@ from sklearn.metrics import RocCurveDisplay
 from sklearn.utils import column_or_1d
 
 from quadric.credit import ks_statistic
-from quadric.plot.axes import AGAINST, TOWARDS, axes_or_new
+from quadric.plot.axes import AGAINST, TOWARDS, axes_or_new, plain
 from quadric.tables.table import Rows
 from quadric.types import BoolArray, FloatArray
 
@@ -82,7 +82,7 @@ def ks(model: Any, X: Rows, y: ArrayLike, *, ax: Any = None) -> Any:
     score = np.asarray(model.decision_function(X))
     levels = np.unique(score)
     for members, label, color in ((event, model.classes_[1], TOWARDS), (~event, model.classes_[0], AGAINST)):
-        ax.step(levels, _share_up_to(levels, score[members]), where="post", color=color, label=str(label))
+        ax.step(levels, _share_up_to(levels, score[members]), where="post", color=color, label=plain(label))
     gaps = np.abs(_share_up_to(levels, score[event]) - _share_up_to(levels, score[~event]))
     at = levels[np.argmax(gaps)]
     ends = [float(_share_up_to(np.array([at]), score[members])[0]) for members in (event, ~event)]

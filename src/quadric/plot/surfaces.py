@@ -12,7 +12,7 @@ from quadric.errors import refuse_unknown
 from quadric.explain import effects
 from quadric.fitted import FittedModel, Model, as_judged, fitted_model
 from quadric.labels import positions_in
-from quadric.plot.axes import AGAINST, NEUTRAL, TOWARDS, axes_or_new
+from quadric.plot.axes import AGAINST, NEUTRAL, TOWARDS, axes_or_new, plain
 from quadric.report.slices import typical_value
 from quadric.tables.table import Rows
 
@@ -60,10 +60,10 @@ def boundary(model: Model, X: Rows, y: ArrayLike | None = None, *, columns: Sequ
         if y is None and code == 0:
             ax.scatter(*V[:, axes].T, s=10, color=NEUTRAL)
         elif y is not None:
-            ax.scatter(*V[members][:, axes].T, s=14, color=color, marker=marker, label=str(view.classes[code]))
+            ax.scatter(*V[members][:, axes].T, s=14, color=color, marker=marker, label=plain(view.classes[code]))
     if y is not None:
         ax.legend(fontsize="small")
-    ax.set(xlabel=first, ylabel=second)
+    ax.set(xlabel=plain(first), ylabel=plain(second))
     return ax
 
 

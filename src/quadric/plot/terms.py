@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from quadric.explain import TermStability
-from quadric.plot.axes import AGAINST, TOWARDS, axes_or_new
+from quadric.plot.axes import AGAINST, TOWARDS, axes_or_new, plain
 from quadric.search.path import QuadraticPath
 
 
@@ -55,7 +55,7 @@ def stability(found: TermStability, *, surface: int = 0, most: int = 20, ax: Any
     ax = axes_or_new(ax, (6.4, 1.2 + 0.25 * len(order)))
     ax.barh(places, positive, color=TOWARDS, label="with a positive coefficient")
     ax.barh(places, share[order] - positive, left=positive, color=AGAINST, label="with a negative coefficient")
-    ax.set_yticks(places, [found.names[term] for term in order])
+    ax.set_yticks(places, [plain(found.names[term]) for term in order])
     ax.invert_yaxis()
     ax.set(xlim=(0, 1), xlabel=f"share of {len(found.coef)} bootstrap fits that choose the term")
     ax.legend(fontsize="small", loc="lower right")

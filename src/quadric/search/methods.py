@@ -240,8 +240,8 @@ def _perturbed(
     everywhere = pool is problem
     scout = explorer if everywhere else pool.explorer()
     finalists = [found if everywhere else Found(np.searchsorted(pool.terms, problem.terms[found.support]), found.value)]
-    finalists.append(scout.refined(finalists[0], rng, problem.loss.kicks, going))
-    if (restarts := problem.loss.restarts) > 0:  # another basin, where that costs little
+    finalists.append(scout.refined(finalists[0], rng, problem.loss.kicks // problem.rule.reach, going))
+    if (restarts := problem.loss.restarts // problem.rule.reach) > 0:  # another basin, where that costs little
         finalists.append(scout.restarted(problem.k, rng, restarts, going))
         finalists.append(scout.refined(finalists[-1], rng, restarts, going).better_of(finalists[1]))
     if everywhere:

@@ -119,6 +119,10 @@ class StructuredRule(SupportRule):
         return len(self.candidates)
 
     @property
+    def reach(self) -> int:
+        return 2 if len(self.limits) else 1  # whole columns are exchanged as well, which costs as much again
+
+    @property
     def required(self) -> IntArray:
         return self.terms
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from quadric.errors import ParameterError, unknown_names
+from quadric.errors import ParameterError, quoted, unknown_names
 
 if TYPE_CHECKING:
     from quadric.workflow.scoring import TableModel
@@ -55,6 +55,10 @@ def read_moves(texts: Sequence[str], names: Sequence[str]) -> dict[str, Moves]:
             wrong = f"{text!r} is not a column with up, down or step after it, such as {start}:down"
             error = wrong if start in names else unknown_names([column], names, "the table")
             raise ParameterError(error, actionable=None)
+        if column in moves:
+            raise ParameterError(
+                f"the column {quoted(column)} is named twice: give it once, such as {column}:up:step", actionable=None
+            )
         both = not words & {"up", "down"}
         moves[column] = Moves(both or "up" in words, both or "down" in words, "step" in words)
     return moves

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 from quadric.credit.intervals import AreaEstimate
 from quadric.errors import quoted, refuse_unknown
@@ -15,6 +16,7 @@ from quadric.tables import Table
 from quadric.tables.inputs import missing_cells
 from quadric.tables.table import number_text
 from quadric.types import BoolArray, FloatArray
+from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scoring import TableModel
 from quadric.workflow.training import train
 
@@ -22,8 +24,8 @@ from quadric.workflow.training import train
 MOST_VALUES, QUARTILES = 10, (0.25, 0.5, 0.75)
 MOST_GROUPS = 30
 MISSING = "no value"
-# Standard errors beyond which a term tells groups apart by more than chance
-CLEAR = 1.959963984540054
+# Share of the terms that say nothing of the group whose separation is not above ``by_chance``
+CHANCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -200,17 +202,22 @@ def _groups(values: np.ndarray, column: str) -> np.ndarray:
 
 
 def _proxy(term: str, values: FloatArray, labels: np.ndarray) -> Proxy:
+    names, counts = np.unique(labels, return_counts=True)
+    m, ties = len(values), np.unique(values, return_counts=True)[1].astype(float)
+    spread = (m + 1.0 - (ties**3 - ties).sum() / (m * max(m - 1.0, 1.0))) / 3.0  # of 2 AUC - 1, if ranks are random
+    # the best of several groups is compared; two groups are one comparison
+    clear = norm.isf(0.5 * (1.0 - CHANCE ** (1.0 / max(len(names) - (len(names) == 2), 1))))
     tests = []
-    for name in np.unique(labels).tolist():
+    for name, count in zip(names.tolist(), counts.tolist(), strict=True):
         mine = labels == name
         if mine.all():
             continue
-        area = AreaEstimate.of(mine, values, np.ones(len(values)))
-        chance = CLEAR * 2.0 * area.variance**0.5
+        area = AreaEstimate.of(mine, values, np.ones(m))
+        chance = min(clear * (spread / (count * (m - count))) ** 0.5, 1.0)
         gap = float(values[mine].mean() - values[~mine].mean())
-        tests.append(Proxy(term, name, abs(2.0 * area.value - 1.0), chance if chance == chance else 1.0, gap))
+        tests.append(Proxy(term, name, abs(2.0 * area.value - 1.0), float(chance), gap))
     # of groups of a few rows, chance tells most
-    return max(tests, key=lambda each: each.separation - each.by_chance, default=Proxy(term, "", 0.0, 1.0, 0.0))
+    return max(tests, key=lambda each: round(each.separation - each.by_chance, 9), default=Proxy(term, "", 0.0, 1.0, 0.0))
 
 
 def _without(model: TableModel, table: Table, column: str, share: float, good: str) -> tuple[BoolArray, float | None]:
@@ -222,6 +229,7 @@ def _without(model: TableModel, table: Table, column: str, share: float, good: s
         name: tuple(each for each in getattr(options, name) if not _names(each, column))
         for name in ("keep", "texts", "dates", "include", "exclude")
     }
+    kept |= _rules_without(options, column)
     own = replace(options, ignore=(*options.ignore, column), frozen=(), actionable=(), **kept)
     trained = train(table, target, own)
     found = trained.cross_validation
@@ -230,6 +238,20 @@ def _without(model: TableModel, table: Table, column: str, share: float, good: s
     towards = scores if again.class_names[1] == good else -scores
     approved = np.asarray(towards >= np.quantile(towards, 1.0 - share, method="higher")) & (share > 0.0)
     return approved, None if found is None or found.auc is None else found.auc.mean
+
+
+def _rules_without(options: TrainingOptions, column: str) -> dict[str, Any]:
+    """The rules of a fit, less what they say of a column."""
+    kept: dict[str, Any] = {}
+    for name in ("feature_cost", "monotonic_cst", "coef_bounds"):
+        rules = getattr(options, name) or {}
+        kept[name] = {term: rule for term, rule in rules.items() if not _names(term, column)} or None
+    if kept["feature_cost"] is None:
+        kept["max_cost"] = None
+    if not isinstance(options.interaction_cst, str | None):
+        sets = ([name for name in members if not _names(name, column)] for members in options.interaction_cst)
+        kept["interaction_cst"] = [members for members in sets if members] or None
+    return kept
 
 
 def _names(term: str, column: str) -> bool:

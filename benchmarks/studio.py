@@ -9,14 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import signal
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
+from quadric.extras import require
 from quadric.studio.serving import Serving
 from quadric.studio.session import Session, Work
 from quadric.tables import as_table
@@ -69,14 +75,37 @@ def wait(page: Any, script: str, seconds: float = 120.0) -> float:
     return time.perf_counter() - began
 
 
-def measured(rows: int, columns: int, loss: str, choices: int) -> dict[str, Any]:
-    began = time.perf_counter()
-    bench = Bench(made(rows, columns), "y", TrainingOptions(k=10, C=64.0, loss=loss, terms="quadratic"))
-    opened = time.perf_counter() - began
+@contextmanager
+def served(table: Any, loss: str, folder: Path) -> Iterator[str]:
+    """The address of a studio on a table in memory."""
+    bench = Bench(table, "y", TrainingOptions(k=10, C=64.0, loss=loss, terms="quadratic"))
+    with Serving(Session(bench, Work("made", folder, lambda *_: ""))) as serving:
+        yield serving.address
+
+
+@contextmanager
+def commanded(table: Any, loss: str, folder: Path) -> Iterator[str]:
+    """The same from a Parquet file, by the command line."""
+    pa, pq = require("pyarrow", "cli"), require("pyarrow.parquet", "cli")
+    pq.write_table(pa.table({name: table[name] for name in table.names}), folder / "made.parquet")
+    words = ["made.parquet", "--target", "y", "--k", "10", "--C", "64", "--loss", loss, "--terms", "quadratic", "--no-browser"]
+    command = [sys.executable, "-m", "quadric", "studio", *words]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[-1]
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def measured(rows: int, columns: int, loss: str, choices: int, parquet: bool) -> dict[str, Any]:
+    table, opening = made(rows, columns), commanded if parquet else served
     page, drawn, folds = browser(), [], []
     page.set_script_timeout(120)
-    with tempfile.TemporaryDirectory() as folder, Serving(Session(bench, Work("made", Path(folder), lambda *_: ""))) as serving:
-        page.get(serving.address)
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, opening(table, loss, Path(folder)) as address:
+        opened = time.perf_counter() - began
+        page.get(address)
         wait(page, "return !document.getElementById('main').hidden")
         for number in range(choices):
             wait(page, SETTLED)
@@ -91,6 +120,7 @@ def measured(rows: int, columns: int, loss: str, choices: int) -> dict[str, Any]
         "rows": rows,
         "columns": columns,
         "loss": loss,
+        "source": "Parquet" if parquet else "memory",
         "choices": choices,
         "opened_s": round(opened, 2),
         "choice_median_ms": round(median(drawn)),
@@ -106,8 +136,9 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--loss", nargs="+", default=["least_squares", "logistic"])
     parser.add_argument("--choices", type=int, default=20)
+    parser.add_argument("--parquet", action="store_true", help="from a Parquet file, by the command line")
     own = parser.parse_args()
-    found = [measured(own.rows, own.columns, loss, own.choices) for loss in own.loss]
+    found = [measured(own.rows, own.columns, loss, own.choices, own.parquet) for loss in own.loss]
     before = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
     keys = [(one["rows"], one["columns"], one["loss"]) for one in found]
     others = [one for one in before if (one["rows"], one["columns"], one["loss"]) not in keys]

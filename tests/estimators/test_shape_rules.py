@@ -372,3 +372,13 @@ def test_flags_of_gaps_go_with_what_is_imputed():
             lower[:, column], upper[:, column] = np.sort(pairs[:, :, column], axis=0)
             before, after = model.decision_function(lower), model.decision_function(upper)
             assert np.all(after - before >= -1e-9 * np.maximum(1.0, np.abs(before)))
+
+
+def test_a_required_product_brings_the_linear_term_that_its_rule_needs():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] + X[:, 1] ** 2 + rng.normal(size=200) > 0).astype(int)
+    rules = {"include": ["x0^2"], "coef_bounds": {"x0^2": (-2.0, -0.5)}, "monotonic_cst": {0: 1}}
+    model = SparseQuadraticSVC(k=3, **rules).fit(X, y)
+    assert model.certificates_[0].monotone[0].proved
+    assert {"x0", "x0^2"} <= {name for name, value in zip(model.term_names(), model.coef_[0], strict=True) if value}

@@ -115,8 +115,20 @@ def best_under(
 def _best_of(ruled: Ruled, supports: Sequence[IntArray]) -> RuledFit:
     fits = [fit for support in supports if (fit := ruled.fit(support)) is not None]
     if not fits:
+        safer = (other for support in supports for other in _safer(ruled, support))
+        fits = [fit for support in safer if (fit := ruled.fit(support)) is not None]
+    if not fits:
         raise Infeasible(NOTHING_LEFT)
     return min(fits, key=lambda fit: fit.value)
+
+
+def _safer(ruled: Ruled, support: IntArray) -> list[IntArray]:
+    """Supports like one with which nothing is left: with the linear terms that ruled features need, and without these."""
+    rule, needs = ruled.problem.rule, ruled.heredity.closed(ruled.problem.rule.required)
+    others = np.setdiff1d(ruled.heredity.repaired(support), needs)
+    with_linear = np.union1d(needs, others[: max(len(support) - len(needs), 0)])
+    without = np.union1d(rule.required, support[~ruled.is_ruled[support]])
+    return [each for each in (with_linear, without) if len(each) <= len(support) and rule.admissible(each)]
 
 
 def _descended(

@@ -158,6 +158,12 @@ class Ruled:
         return Pulls(low, high, float(weights @ limits.b))
 
     @cached_property
+    def is_ruled(self) -> BoolArray:
+        """Terms of features with a rule on their slope."""
+        features = [slope.feature for slope in self.shape.slopes]
+        return np.isin(self._left, features) | np.isin(self._right, features)
+
+    @cached_property
     def heredity(self) -> SupportRule:
         """What follows from rules on slopes for supports: a product needs the linear terms of its ruled features."""
         terms, n = self.problem.terms, self.problem.n_features

@@ -81,8 +81,8 @@ class SupportRule(ABC):
 
     @property
     def reach(self) -> int:
-        """How much farther than by single exchanges a descent leads: so many times fewer perturbations will do."""
-        return 1
+        """How much farther than by single exchanges a search leads: so many times fewer perturbations will do."""
+        return 2 if self.shapes else 1  # exchanges under rules on coefficients follow
 
     @property
     @abstractmethod

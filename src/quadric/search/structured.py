@@ -120,7 +120,7 @@ class StructuredRule(SupportRule):
 
     @property
     def reach(self) -> int:
-        return 2 if len(self.limits) else 1  # whole columns are exchanged as well, which costs as much again
+        return 2 if len(self.limits) else super().reach  # whole columns are exchanged as well, which costs as much again
 
     @property
     def required(self) -> IntArray:

@@ -151,7 +151,7 @@ def test_outputs_may_differ_in_the_last_place_only(printed, same):
 
 def test_the_readmes_commands_print_what_it_shows():
     pairs = readme_commands.shown((ROOT / "README.md").read_text())
-    assert [command.split()[0] for command, _ in pairs] == ["fit", "certify", "explain", "predict", "export"]
+    assert [command.split()[0] for command, _ in pairs] == ["fit", "certify", "explain", "predict", "export", "fit"]
     for (command, expected), output in zip(pairs, readme_commands.actual([command for command, _ in pairs]), strict=True):
         assert max(len(line) for line in output.splitlines()) <= 80
         assert output == expected, command

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from quadric.cli import inputs
@@ -96,7 +95,7 @@ def report(
                 used,
                 y,
                 name=title or (f"{loaded.saved.target} in {data.stem}" if loaded.saved.target else model.stem),
-                rows=np.searchsorted(places, explained).tolist(),
+                rows=places.searchsorted(explained).tolist(),
                 places=places,
                 frozen=frozen or (),
                 actionable=actionable or (),

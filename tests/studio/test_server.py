@@ -49,6 +49,16 @@ def test_the_printed_address_is_good_for_one_browser(served):
     assert not served.folder.joinpath("x").exists()
 
 
+def test_cookies_of_other_programs_on_this_machine_lock_nobody_out(served):
+    visitor = Visitor(served).enter()
+    own = visitor.cookie
+    for other in ('prefs={"a": 1}', "x y=1", "empty", "tab(1)=2"):
+        visitor.cookie = f"{other}; {own}"
+        assert visitor.ask("GET", "/start")[0] == 200
+    visitor.cookie = own[:-1]
+    assert visitor.ask("GET", "/start")[0] == 401
+
+
 def test_every_answer_has_the_policy(served):
     visitor = Visitor(served).enter()
     for path in ("/", "/static/studio.js", "/start", "/nowhere"):

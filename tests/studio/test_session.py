@@ -357,3 +357,12 @@ def test_more_terms_than_there_are_mean_all_of_them(tmp_path):
 def test_three_classes_are_refused():
     with pytest.raises(ValueError, match="two classes, and the target has 3"):
         bench_of(replace(FIXED, k=1), {"x": np.random.default_rng(0).normal(size=60), "risk": np.tile(list("abc"), 20)})
+
+
+def test_the_slider_takes_the_place_of_its_own_last_step_only(session):
+    forbidden = sorted(terms_of(session.state()))[0]
+    session.do({"do": "forbid", "term": forbidden})
+    session._steps[-1] = replace(session._steps[-1], words="forbid loan terms")  # as the column may be called
+    session.do({"do": "k", "k": 6})
+    session.do({"do": "k", "k": 5})
+    assert [step.words for step in session._steps] == ["the model to begin with", "forbid loan terms", "5 terms"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -117,12 +116,10 @@ class Guard:
             raise RefusedError(401, "the browser has not come by the address that was printed: use that one")
 
     def _is_known(self, headers: Headers) -> bool:
-        try:
-            cookies = SimpleCookie("; ".join(headers.getlist("cookie")))
-        except CookieError:
-            return False
-        found = cookies.get(self._cookie)
-        return found is not None and secrets.compare_digest(found.value.encode(), self._session.encode())
+        # other programs on this machine share its cookies, and write what no parser of whole headers takes
+        pairs = (piece.strip().partition("=") for line in headers.getlist("cookie") for piece in line.split(";"))
+        own = [value for name, _, value in pairs if name == self._cookie]
+        return any(secrets.compare_digest(value.encode(), self._session.encode()) for value in own)
 
     async def _body(self, receive: Receive, headers: Headers) -> bytes:
         length = headers.get("content-length", "0")

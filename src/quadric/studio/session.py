@@ -31,8 +31,6 @@ MOST_STEPS = 500
 # Characters of the name of a file
 LONGEST_NAME = 200
 MOST_CANDIDATES = 50
-# What steps of the slider end with
-OF_SLIDER = " terms"
 
 
 @dataclass(frozen=True)
@@ -170,7 +168,12 @@ class Session:
         with _silent():
             self.bench.draft(options)  # refused before it is a step
         # a slider passes many numbers on its way
-        self._add(Step(words, options), instead=choice["do"] == "k" and self._steps[self._at].words.endswith(OF_SLIDER))
+        self._add(Step(words, options), instead=choice["do"] == "k" and self._is_of_slider())
+
+    def _is_of_slider(self) -> bool:
+        """Whether the last step changed nothing but the number of terms."""
+        before, last = self._steps[max(self._at - 1, 0)].options, self._steps[self._at].options
+        return replace(before, k=last.k) == last
 
     def _add(self, step: Step, *, instead: bool = False) -> None:
         """One step more, or in place of the last one; what was undone is given up."""

@@ -32,7 +32,7 @@ def minimum(X, y, loss, C, *, penalty=None, u=None, support=None, cuts=None):
         objective += 0.5 * cp.sum_squares(cp.multiply(np.sqrt(penalty), z - u))
     if support is not None:
         off = np.setdiff1d(np.arange(R.shape[1]), support)
-        same.append(z[off] == 0)
+        same += [z[off] == 0] if len(off) else []
     if cuts is not None:
         same.append(cuts.A @ z[support] >= cuts.b)
     problem = cp.Problem(cp.Minimize(objective), same)

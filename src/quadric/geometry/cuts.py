@@ -11,6 +11,7 @@ from quadric.geometry.compensated import exact_dot
 from quadric.types import FloatArray
 
 EPS = float(np.finfo(float).eps)
+MOST_STEPS = 100  # of a non-negative least-squares fit, for each cut
 ROUNDING = 64.0 * EPS  # how far, beside its terms, a cut may be missed by rounding
 
 
@@ -69,7 +70,11 @@ class WeighedCuts:
         root : array of shape (n_terms, n_terms)
             T with T T' about the inverse of the curvature.
         """
-        return WeighedCuts(cuts, nnls((cuts.A @ root).T, gradient @ root)[0])
+        try:
+            weights = nnls((cuts.A @ root).T, gradient @ root, maxiter=MOST_STEPS * max(len(cuts), 1))[0]
+        except RuntimeError:  # it has not ended: none at all are safe, too
+            weights = np.zeros(len(cuts))
+        return WeighedCuts(cuts, weights)
 
     @property
     def pull(self) -> FloatArray:

@@ -26,6 +26,7 @@ ROOMS = [
     "geometry",
     "samples",
     "losses",
+    "slope_proofs",
     "certificate",
     "search",
     "estimators",

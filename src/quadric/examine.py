@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_X_y
 
-from quadric.certificate import TRAINING_ROWS, Certificate, Judge, Question, SlopeProof, SumFacts, SumsJudge, certificate_of
+from quadric.certificate import Certificate, Judge, Question, SumFacts, SumsJudge, certificate_of
 from quadric.defaults import DEFAULT_GAP, LARGEST_COUNT
 from quadric.estimators.base import ClassWeight
 from quadric.estimators.classifier import digested
@@ -49,6 +49,7 @@ from quadric.search.methods import MOST_CERTIFIED, is_swap_optimal, promising_su
 from quadric.search.rules import SupportLimits
 from quadric.search.shapes import solver_of
 from quadric.search.streamed import judge_streamed
+from quadric.slope_proofs import TRAINING_ROWS, SlopeProof
 from quadric.types import FloatArray, IntArray
 
 LIMITS: dict[str, Rule] = {

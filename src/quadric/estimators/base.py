@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from quadric.certificate import TOLERANCE, Certificate, SlopeProof
+from quadric.certificate import TOLERANCE, Certificate
 from quadric.errors import ParameterError, warn_user
 from quadric.estimators.curves import LOG_ODDS, Calibration, probabilities
 from quadric.estimators.shape_rules import RULED, SHAPES, ShapeDemands, shape_demands
@@ -42,6 +42,7 @@ from quadric.samples.units import Units
 from quadric.search.decomposition import Schedule, SearchResult, Status
 from quadric.search.rules import SupportLimits
 from quadric.search.streamed import StreamedResult
+from quadric.slope_proofs import SlopeProof
 from quadric.types import BoolArray, FloatArray, IntArray
 
 RandomState: TypeAlias = int | np.random.RandomState | None

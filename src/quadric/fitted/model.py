@@ -16,7 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from quadric.certificate import Certificate, SlopeProof
+from quadric.certificate import Certificate
 from quadric.errors import quoted
 from quadric.estimators import SparseQuadraticSVC
 from quadric.estimators.base import SparseSurfaceClassifier, SurfaceClassifier
@@ -37,6 +37,7 @@ from quadric.labels import class_texts, positions_in, refuse_masked
 from quadric.samples.target import codes_of_scores, surfaces_of
 from quadric.samples.units import Units
 from quadric.search.rules import SupportLimits
+from quadric.slope_proofs import SlopeProof
 from quadric.tables import CodedFeature, InputColumn, Table, TableEncoder
 from quadric.tables.inputs import Level, missing_cells, with_unique_names
 from quadric.types import FloatArray, IntArray

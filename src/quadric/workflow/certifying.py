@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.certificate import Certificate, SlopeProof
+from quadric.certificate import Certificate
 from quadric.errors import refuse_unknown
 from quadric.examine import certify, certify_passes, certify_sums, tested_slopes
 from quadric.fitted.model import is_level
@@ -20,6 +20,7 @@ from quadric.samples.source import SampleBatch, Together
 from quadric.samples.sums import BatchMoments, class_totals
 from quadric.samples.target import Target, surfaces_of
 from quadric.samples.units import Units
+from quadric.slope_proofs import SlopeProof
 from quadric.tables import Table
 from quadric.tables.coded import TableSource
 from quadric.tables.parts import TableParts

@@ -8,11 +8,12 @@ from dataclasses import asdict, replace
 from types import SimpleNamespace
 from typing import Any
 
-from quadric.certificate import Certificate, SlopeProof
+from quadric.certificate import Certificate
 from quadric.export import equation
 from quadric.fitted import FittedModel
 from quadric.geometry.terms import term_names
 from quadric.samples.recoding import FEWEST_ROWS
+from quadric.slope_proofs import SlopeProof
 from quadric.workflow.cutoff_words import cutoff_facts
 from quadric.workflow.cv_summary import Figure, grids_of
 from quadric.workflow.options import AUTO

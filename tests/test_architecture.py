@@ -41,6 +41,7 @@ ROOMS = [
     "credit",
     "datasets",
     "workflow",
+    "review",
     "distributed",
     "report",
     "plot",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # for type checkers and editors; _HOMES and _ROOMS say the sa
     from quadric import export as export
     from quadric import plot as plot
     from quadric import report as report
+    from quadric import review as review
     from quadric import studio as studio
     from quadric import tables as tables
     from quadric import workflow as workflow
@@ -59,5 +60,5 @@ _HOMES = {
     "table_classifier": "TableClassifier",
     "workflow.prices": "rule_prices",
 }
-_ROOMS = "baselines credit datasets distributed explain export plot report studio tables workflow"
+_ROOMS = "baselines credit datasets distributed explain export plot report review studio tables workflow"
 __getattr__, __dir__ = lazy_names(__name__, _HOMES, _ROOMS)

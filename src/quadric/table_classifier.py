@@ -26,12 +26,12 @@ from quadric.labels import refuse_masked
 from quadric.notebook import Html, facts
 from quadric.report import render
 from quadric.report.summarising import summarise_table
+from quadric.review.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.tables import Table, as_table
 from quadric.tables.encoder import checked_rows
 from quadric.tables.table import Rows, label_texts
 from quadric.types import FloatArray
 from quadric.workflow.drawing import DEVELOPMENT, Drawing
-from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scoring import RecordedFigures, Scores, TableModel
 from quadric.workflow.training import Trained, train
@@ -277,7 +277,7 @@ class TableClassifier(Classifier, BaseEstimator):
         background : rows, optional
             The population that they are compared with; by default the rows of ``fit``.
         **options : Any
-            Fields of :class:`quadric.workflow.explaining.ExplainingOptions`: ``reasons``, ``reference``, ``target``,
+            Fields of :class:`quadric.review.explaining.ExplainingOptions`: ``reasons``, ``reference``, ``target``,
             ``frozen``, ``actionable``, ``ways``.
 
         Returns

@@ -510,7 +510,7 @@ def test_of_many_columns_that_cannot_be_used_the_first_are_listed(refused, csv_f
 
 
 def test_an_unexpected_error_is_one_line_too(made, monkeypatch, capsys):
-    monkeypatch.setattr("quadric.workflow.certifying.certify", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("quadric.review.certifying.certify", lambda *a, **k: 1 / 0)
     assert main(["certify", made.model, made.data_csv]) == 1
     error = capsys.readouterr().err
     assert error.count("\n") == 1

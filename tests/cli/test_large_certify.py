@@ -8,8 +8,9 @@ import pytest
 from helpers.large_tables import table_files
 from helpers.small_tables import credit_columns, csv_text
 from quadric.resources import Room
+from quadric.review import certify_stream
 from quadric.tables import TableStream
-from quadric.workflow import certify_stream, limits
+from quadric.workflow import limits
 from quadric.workflow.scoring import TableModel
 
 GIVEN = ["--target", "risk", "--no-cv", "--k", "3", "--C", "1", "--no-calibrate"]

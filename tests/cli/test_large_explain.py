@@ -9,8 +9,9 @@ import pytest
 from helpers.large_tables import arrow_table, table_files
 from helpers.small_tables import credit_columns
 from quadric.export import read_model
+from quadric.review import row_samples
 from quadric.tables import TableStream, as_table
-from quadric.workflow import TableModel, row_samples
+from quadric.workflow import TableModel
 
 N_ROWS = 400
 ROWS = ["0:3", "7", "399", "150,3,150,299", "-2:", ":4", "::150", "398:1000", "5:0:-2"]

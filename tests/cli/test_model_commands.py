@@ -15,8 +15,9 @@ from helpers.small_tables import credit_columns
 from quadric import certify
 from quadric.explain import recourse
 from quadric.export import equation, read_model
+from quadric.review import explaining
 from quadric.tables import read_table
-from quadric.workflow import TableModel, explaining
+from quadric.workflow import TableModel
 
 
 def widths(text):

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import quadric
-from quadric import workflow
+from quadric import review, workflow
 
 COMMANDS = ["fit", "path", "predict", "explain", "report", "export", "certify", "compare", "paper", "data"]
 HEAVY = ("numpy", "scipy", "sklearn", "joblib", "pyarrow", "matplotlib", "rich.console")
@@ -45,7 +45,7 @@ def test_files_are_looked_for_before_anything_heavy_is_imported(tmp_path):
         assert "there is no file" in told or "exists" in told
 
 
-@pytest.mark.parametrize("package", [quadric, workflow])
+@pytest.mark.parametrize("package", [quadric, workflow, review])
 def test_lazy_names_are_there(package):
     for name in package.__all__:
         assert getattr(package, name).__name__ == name

@@ -13,11 +13,11 @@ from quadric.cli import main
 from quadric.credit import ScoreScale, score_points
 from quadric.export import save_model, to_sql
 from quadric.report.scorecard import render_card
+from quadric.review.scorecard import MISSING, scorecard
 from quadric.tables import Table
 from quadric.tables.table import text_column
 from quadric.workflow import TableModel, TrainingOptions, train
 from quadric.workflow.cutoff_words import cutoff_facts
-from quadric.workflow.scorecard import MISSING, scorecard
 
 ROWS = [0, 3, 17, 104, 300]
 

@@ -10,10 +10,11 @@ from quadric.report import render
 from quadric.report.monitoring import render_monitored
 from quadric.report.scorecard import render_card
 from quadric.report.summarising import summarise_table
+from quadric.review import monitor
+from quadric.review.scorecard import scorecard
 from quadric.tables import Table, TableStream
 from quadric.tables.table import text_column
-from quadric.workflow import TableModel, TrainingOptions, monitor, train
-from quadric.workflow.scorecard import scorecard
+from quadric.workflow import TableModel, TrainingOptions, train
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 from selenium import webdriver  # noqa: E402

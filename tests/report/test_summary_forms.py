@@ -29,9 +29,9 @@ from quadric.report.slices import level_line
 from quadric.report.story import SHAPES, definition, term_words
 from quadric.report.subject import Subject
 from quadric.report.surfaces import stops
+from quadric.review.explaining import ExplainingOptions, explain_rows
 from quadric.tables import TableEncoder
 from quadric.workflow import TableModel
-from quadric.workflow.explaining import ExplainingOptions, explain_rows
 
 QUICK = {"ks": (2, 5), "cv": 2, "n_boot": 0}
 

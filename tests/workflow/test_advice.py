@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from quadric.explain._request import average_directions
+from quadric.review.explaining import ExplainingOptions, explain_rows
 from quadric.tables import Table, read_table
 from quadric.workflow import TableModel, TrainingOptions, train
 from quadric.workflow.advice import Moves, allowed_moves, read_moves
-from quadric.workflow.explaining import ExplainingOptions, explain_rows
 
 NAMES = ["amount", "a:b", "a", "months", "up"]
 

@@ -13,8 +13,9 @@ from helpers.small_tables import credit_columns, csv_text
 from quadric import TableClassifier
 from quadric.credit import auc_interval, column_drifts, contribution_drifts, population_stability_index
 from quadric.export import read_model, save_model
+from quadric.review import certify_stream, certify_table
 from quadric.tables import Table, TableStream, as_table, read_table
-from quadric.workflow import OptionError, TableModel, TrainingOptions, certify_stream, certify_table, train
+from quadric.workflow import OptionError, TableModel, TrainingOptions, train
 from quadric.workflow.drawing import Drawing
 
 FAST = {"loss": "least_squares", "k": 3, "C": 1.0}

@@ -107,7 +107,7 @@ def certify(
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
 
 
-def _proved(judge: Callable[..., quadric.workflow.Judged], *arguments: Any, **limits: Any) -> quadric.workflow.Judged:
+def _proved(judge: Callable[..., quadric.review.Judged], *arguments: Any, **limits: Any) -> quadric.review.Judged:
     """The certificates; where somebody interrupts the proof, what was known by then is told."""
     lines = [""]
 
@@ -130,18 +130,18 @@ def _judged(
     engine: Engine,
     slopes: Mapping[str, int | None],
     **limits: Any,
-) -> quadric.workflow.Judged:
-    from quadric.workflow.certifying import needs_rows
+) -> quadric.review.Judged:
+    from quadric.review.certifying import needs_rows
 
     check_there(data, or_folder=True)
     if slopes and (engine.engine is not None or quadric.workflow.is_streamed(data, needs_rows(model))):
         raise UsageError("--monotone needs the rows in memory: certify a part of them")
     if engine.engine is not None:
         with engine.table(data, model.text_names) as parts:
-            return _proved(quadric.workflow.certify_stream, model, parts, **limits)
+            return _proved(quadric.review.certify_stream, model, parts, **limits)
     if quadric.workflow.is_streamed(data, needs_rows(model)):
         stream = quadric.tables.TableStream(data, text=model.text_names, keeps=needs_rows(model), **how)
-        return _proved(quadric.workflow.certify_stream, model, stream, **limits)
+        return _proved(quadric.review.certify_stream, model, stream, **limits)
     table = read_data(data, how, model.text_names)
     with part(READING, 1.0):
-        return _proved(quadric.workflow.certify_table, model, table, slopes=slopes, **limits)
+        return _proved(quadric.review.certify_table, model, table, slopes=slopes, **limits)

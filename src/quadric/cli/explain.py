@@ -18,9 +18,9 @@ from quadric.defaults import LARGEST_COUNT
 from quadric.progress import part
 
 if TYPE_CHECKING:
+    from quadric.review.explaining import ExplainingOptions
     from quadric.tables import Table, TableStream
     from quadric.workflow import TableModel
-    from quadric.workflow.explaining import ExplainingOptions
 
 
 @shared.expanded(table_format=shared.TableFormat)
@@ -65,8 +65,8 @@ def explain(
         --actionable savings:up --actionable amount:down
       quadric explain model.json data.csv --rows 0:100 --json
     """
-    from quadric.workflow.explaining import REFERENCES, ExplainingOptions, check_names, explain_picked
-    from quadric.workflow.row_samples import random_rows
+    from quadric.review.explaining import REFERENCES, ExplainingOptions, check_names, explain_picked
+    from quadric.review.row_samples import random_rows
 
     loaded = inputs.read_table_model(model)
     how = table_format.how(loaded)
@@ -106,7 +106,7 @@ def _stream(model: TableModel, path: Path, how: Mapping[str, Any]) -> TableStrea
 
 def _picked(model: TableModel, stream: TableStream, text: str, n_rows: int | None) -> tuple[list[int], Table]:
     """Positions that a text names, and the rows there; rows that are not counted yet are counted only if they have to be."""
-    from quadric.workflow.row_samples import rows_at
+    from quadric.review.row_samples import rows_at
 
     if n_rows is None:
         last = inputs.last_row(text)

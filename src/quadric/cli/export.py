@@ -86,7 +86,7 @@ def export(
 
 def _card(model: quadric.workflow.TableModel, title: str) -> str:
     from quadric.report.scorecard import render_card
-    from quadric.workflow.scorecard import scorecard
+    from quadric.review.scorecard import scorecard
 
     line = model.points_line
     if line is None:

@@ -14,7 +14,7 @@ from quadric.cli.layout import LONGEST, paragraph, short_name, text_table
 from quadric.progress import part
 
 if TYPE_CHECKING:
-    from quadric.workflow.fairness import Fairness
+    from quadric.review.fairness import Fairness
 
 # Terms that a terminal shows
 MOST_TERMS = 10
@@ -42,7 +42,7 @@ def fairness(
       quadric fairness model.json data.csv --group sex
       quadric fairness model.json data.csv --group age --refit
     """
-    from quadric.workflow.fairness import fairness as compared
+    from quadric.review.fairness import fairness as compared
 
     loaded = read_table_model(model)
     with working("fairness"):

@@ -19,7 +19,7 @@ from quadric.progress import part
 
 if TYPE_CHECKING:
     from quadric.credit import Drift
-    from quadric.workflow.monitoring import Monitored
+    from quadric.review.monitoring import Monitored
 
 ALARM = 3
 # Columns and terms that a terminal shows: those that changed most
@@ -80,9 +80,9 @@ def monitor(
 def _monitored(
     model: quadric.workflow.TableModel, data: Path, limits: Path | None, reference: Path | None, how: dict[str, Any]
 ) -> Monitored:
-    from quadric.workflow.alarms import read_limits
-    from quadric.workflow.monitoring import monitor as compared
-    from quadric.workflow.row_samples import random_rows
+    from quadric.review.alarms import read_limits
+    from quadric.review.monitoring import monitor as compared
+    from quadric.review.row_samples import random_rows
 
     for path in (data, reference):
         if path is not None:
@@ -139,7 +139,7 @@ def _head(kind: str) -> list[str]:
 
 
 def _row(drift: Drift, kind: str, is_date: bool, is_marked: bool) -> list[str]:
-    from quadric.workflow.monitoring import mean_text
+    from quadric.review.monitoring import mean_text
 
     means = [mean_text(mean, is_date) for mean in (drift.mean_now, drift.mean_before)]
     shares = (drift.missing_now, drift.missing_before, drift.new_levels) if kind == "columns" else ()

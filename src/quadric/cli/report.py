@@ -71,7 +71,7 @@ def report(
     require("jinja2", "report")
     from quadric.report import render
     from quadric.report.summarising import summarise_table
-    from quadric.workflow.explaining import ExplainingOptions, check_names
+    from quadric.review.explaining import ExplainingOptions, check_names
     from quadric.workflow.prices import RulePrices
     from quadric.workflow.samples import samples_of
 

@@ -15,7 +15,7 @@ from quadric.cli.layout import paragraph, short_name, text_table
 from quadric.progress import part
 
 if TYPE_CHECKING:
-    from quadric.workflow.swaps import SwapSet
+    from quadric.review.swaps import SwapSet
 
 # Terms that a terminal shows
 MOST_TERMS = 6
@@ -45,7 +45,7 @@ def swap(
       quadric swap champion.json challenger.json data.csv
       quadric swap champion.json challenger.json data.csv --approval 0.7 --json
     """
-    from quadric.workflow.swaps import swap_set
+    from quadric.review.swaps import swap_set
 
     old, new = read_table_model(champion), read_table_model(challenger)
     text = list(dict.fromkeys([*old.text_names, *new.text_names]))

@@ -69,7 +69,7 @@ def validate(
         --dates 2025-12-31,2026-12-31
     """
     from quadric.credit import ScoreScale
-    from quadric.workflow.validating import TABLES, Grading, check_gradable, migrated, rows_of_days, validated
+    from quadric.review.validating import TABLES, Grading, check_gradable, migrated, rows_of_days, validated
 
     if folder is not None:
         _check_folder(folder, TABLES, force)

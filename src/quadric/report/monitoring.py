@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadric.report.rendering import rendered
-from quadric.workflow.monitoring import Monitored, mean_text
+from quadric.review.monitoring import Monitored, mean_text
 
 
 def render_monitored(found: Monitored, target: str, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quadric.report.rendering import rendered
-from quadric.workflow.scorecard import Card
+from quadric.review.scorecard import Card
 
 
 def render_card(card: Card, title: str) -> str:

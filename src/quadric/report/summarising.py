@@ -38,12 +38,12 @@ from quadric.report.slices import slices
 from quadric.report.subject import Subject
 from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, surface_summary, views_along
 from quadric.report.values import ReportSummary
+from quadric.review.explaining import ExplainingOptions, Explanation, explain_rows
+from quadric.review.scorecard import Card, scorecard
 from quadric.tables import Table, TableEncoder
 from quadric.types import IntArray
-from quadric.workflow.explaining import ExplainingOptions, Explanation, explain_rows
 from quadric.workflow.prices import RulePrices
 from quadric.workflow.rule_words import listed_rules, listed_shapes
-from quadric.workflow.scorecard import Card, scorecard
 from quadric.workflow.scoring import RecordedFigures, Scores, TableModel
 from quadric.workflow.training import check_folds
 
@@ -157,7 +157,7 @@ def summarise(
     frozen : sequence of str
         Features, or columns, that the smallest change of a row must leave alone.
     actionable : sequence of str
-        The only columns that it may touch, as in :class:`quadric.workflow.explaining.ExplainingOptions`.
+        The only columns that it may touch, as in :class:`quadric.review.explaining.ExplainingOptions`.
     favourable : str or None
         Name of the class that people want; None: reasons are what speaks for the positive class, and no change is advised.
         ``quadric report`` takes the one that was named when the model was fitted.

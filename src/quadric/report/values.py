@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 from quadric.certificate import Certificate
 from quadric.explain import Effects
+from quadric.review.explaining import Explanation
+from quadric.review.scorecard import Card
 from quadric.workflow.cv_summary import Figure
-from quadric.workflow.explaining import Explanation
-from quadric.workflow.scorecard import Card
 
 # A row of a table, or the parts of a picture, by name
 Parts: TypeAlias = Mapping[str, Any]

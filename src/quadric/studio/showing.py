@@ -20,11 +20,11 @@ from quadric.report.story import VERDICTS, exchanges, number_of, proved, term_sy
 from quadric.report.subject import Subject
 from quadric.report.surfaces import coefficients, directions
 from quadric.report.values import Coefficient
+from quadric.review.explaining import REFERENCES, ExplainingOptions, explain_rows
 from quadric.studio.choices import SIGNS, ChoiceError, words_of_sign
 from quadric.tables.inputs import cell_text
 from quadric.workflow.bench import MOST_TIES, WITHIN, Bench, Draft
 from quadric.workflow.cv_summary import Figure
-from quadric.workflow.explaining import REFERENCES, ExplainingOptions, explain_rows
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scorers import measure_named
 from quadric.workflow.scoring import TableModel

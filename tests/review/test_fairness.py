@@ -10,9 +10,9 @@ from helpers.scorecards import loans_with_gaps, points_model
 from quadric.cli import main
 from quadric.explain import contributions
 from quadric.export import save_model
+from quadric.review.fairness import MISSING, _proxy, fairness
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
-from quadric.workflow.fairness import MISSING, _proxy, fairness
 
 
 def test_groups_and_errors_are_what_counting_says():

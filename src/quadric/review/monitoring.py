@@ -11,11 +11,11 @@ import numpy as np
 
 from quadric.credit.stability import Distribution, Drift
 from quadric.errors import refuse_unknown
+from quadric.review.alarms import Check, Limits
+from quadric.review.outcomes import Outcome, Outcomes
 from quadric.samples.source import Sums
 from quadric.tables import Table
 from quadric.tables.parts import TableParts
-from quadric.workflow.alarms import Check, Limits
-from quadric.workflow.outcomes import Outcome, Outcomes
 from quadric.workflow.reference import Reference, Values
 from quadric.workflow.scoring import TableModel
 

@@ -7,10 +7,10 @@ import pytest
 
 from helpers.small_tables import credit_columns, credit_table
 from quadric.credit import CalibratedModel, IsotonicCalibration
+from quadric.review.explaining import ExplainingOptions, explain_rows
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
 from quadric.workflow.advice import ages, allowed_moves
-from quadric.workflow.explaining import ExplainingOptions, explain_rows
 
 
 def model_of(table, **given):

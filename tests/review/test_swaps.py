@@ -9,9 +9,9 @@ import pytest
 from helpers.scorecards import loans_with_gaps, points_model
 from quadric.cli import main
 from quadric.export import save_model
+from quadric.review.swaps import SWAPPED, swap_set
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
-from quadric.workflow.swaps import SWAPPED, swap_set
 
 
 @pytest.fixture(scope="module")

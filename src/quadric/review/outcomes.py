@@ -9,11 +9,11 @@ from math import isnan
 import numpy as np
 
 from quadric.credit.intervals import AreaEstimate
+from quadric.review.alarms import Check, Limits
 from quadric.samples.random_rows import RandomRows, SampledRows
 from quadric.samples.source import SampleBatch
 from quadric.samples.target import Target
 from quadric.types import IntArray
-from quadric.workflow.alarms import Check, Limits
 from quadric.workflow.scoring import Scores
 
 # Rows with an outcome of which the AUC is computed; of more, of so many random ones

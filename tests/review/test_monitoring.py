@@ -11,10 +11,10 @@ from sklearn.metrics import roc_auc_score
 
 from quadric.credit import Distribution, Drift, population_stability_index
 from quadric.explain import contributions
+from quadric.review.alarms import Check, Limits, LimitsError, read_limits
+from quadric.review.monitoring import mean_text, monitor
 from quadric.tables import Table, TableStream, read_table
 from quadric.workflow import TableModel, TrainingOptions, train
-from quadric.workflow.alarms import Check, Limits, LimitsError, read_limits
-from quadric.workflow.monitoring import mean_text, monitor
 from quadric.workflow.reference import Reference, Values, _computed
 
 

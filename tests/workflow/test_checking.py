@@ -166,6 +166,21 @@ def test_other_findings(rng):
     }
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_copies_among_many_columns_name_the_first(seed):
+    rng = np.random.default_rng(seed)
+    firsts = {f"x{j}": rng.normal(size=M) for j in range(30)}
+    sources = {f"z{i}": (f"x{rng.integers(30)}", rng.normal(size=2)) for i in range(20)}
+    copies = {name: slope * firsts[source] + shift for name, (source, (slope, shift)) in sources.items()}
+    order = rng.permutation([*firsts, *copies]).tolist()
+    columns = {name: (firsts | copies)[name] for name in order}
+    origin = {name: sources[name][0] if name in sources else name for name in order}
+    first_of = {}
+    expected = {(first_of.setdefault(origin[name], name), name) for name in order} - {(name, name) for name in order}
+    findings = found(table(**columns, y=target(rng)))
+    assert {columns for kind, columns in findings if kind == "equal"} == expected
+
+
 def test_a_clean_table_has_no_findings(rng):
     assert look_over(table(x=rng.normal(size=M), home=texts(["own", "rent"] * (M // 2)), y=target(rng)), "y").findings == ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect, insort
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -267,7 +268,9 @@ class _NumberCopies:
 
     def __init__(self, n_rows: int) -> None:
         self._weights = np.random.default_rng(1).normal(size=n_rows)
-        self._seen: list[tuple[float, FloatArray, ColumnProfile]] = []
+        self._near = 1e-6 * n_rows
+        self._marks: list[tuple[float, int]] = []  # in ascending order, with places in _seen
+        self._seen: list[tuple[FloatArray, ColumnProfile]] = []
 
     def earlier(self, column: ColumnProfile) -> ColumnProfile | None:
         """The first column of which this one is a multiple plus a constant; None if there is none."""
@@ -277,12 +280,18 @@ class _NumberCopies:
         shares = (column.values - low) / span if np.isfinite(span) else np.zeros(column.n_values)
         of_rows, turned = (np.append(each, -1.0)[column.codes] for each in (shares, 1.0 - shares))  # -1 where one is missing
         for places in (of_rows, turned):
-            mark = float((self._weights * places).sum())  # near for equal columns, so that few pairs are compared row by row
-            for other, theirs, earlier in self._seen:
-                if abs(mark - other) < 1e-6 * len(places) and np.allclose(places, theirs, rtol=0.0, atol=1e-10):
+            mark = self._mark(places)  # near for equal columns, so that few pairs are compared row by row
+            first, end = (bisect(self._marks, (mark + way * self._near, 0)) for way in (-1, 1))
+            for number in sorted(number for _, number in self._marks[first:end]):
+                theirs, earlier = self._seen[number]
+                if np.allclose(places, theirs, rtol=0.0, atol=1e-10):
                     return earlier
-        self._seen.append((float((self._weights * of_rows).sum()), of_rows, column))
+        insort(self._marks, (self._mark(of_rows), len(self._seen)))
+        self._seen.append((of_rows, column))
         return None
+
+    def _mark(self, places: FloatArray) -> float:
+        return float((self._weights * places).sum())
 
 
 def _rare_levels(view: TableView) -> Iterator[Finding]:

@@ -382,7 +382,7 @@ class Session:
         return self.work.folder / (name if name.endswith(".json") else f"{name}.model.json")
 
     def _check_new(self, path: Path) -> None:
-        """Refuse to write where something is, be it a link that leads nowhere, and in a folder that was put in place of ours."""
+        """Refuse to write where something is, be it a link that leads nowhere, and in a folder that took the place of ours."""
         if self.work.folder.resolve() != self._real_folder:
             raise ChoiceError(f"{self.work.folder} leads elsewhere now; nothing is written")
         if os.path.lexists(path):

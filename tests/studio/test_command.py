@@ -80,6 +80,23 @@ def test_the_command_on_the_page_makes_the_same_model(tmp_path):
     assert shlex.split(start["state"]["command"])[:-1] == shlex.split(answer["command"])[:-1]
 
 
+def test_the_command_on_the_page_runs_where_names_begin_with_a_dash(tmp_path):
+    text = LOANS.read_text(encoding="utf-8")
+    tmp_path.joinpath("-s.csv").write_text(text.replace("risk", "--risk", 1), encoding="utf-8")
+    fixed = ["--k", "3", "--C", "16", "--loss", "least_squares", "--terms", "linear"]
+    started = Started(tmp_path, "./-s.csv", "--target=--risk", *fixed, "--keep", "age", "--keep-open")
+    try:
+        visitor = Visitor(started).enter()
+        name = json.loads(visitor.ask("GET", "/start")[1])["file"]
+        command = told(visitor, "/save", {"name": name})["command"]
+    finally:
+        started.stopped()
+    assert shlex.split(command)[2:4] == ["./-s.csv", "--target=--risk"]
+    tmp_path.joinpath(name).rename(tmp_path / "page.json")
+    subprocess.run([*QUADRIC, *shlex.split(command)[1:]], cwd=tmp_path, check=True, capture_output=True)
+    assert without_history(tmp_path / name) == without_history(tmp_path / "page.json")
+
+
 @pytest.mark.parametrize(
     "options",
     [

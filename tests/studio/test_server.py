@@ -112,6 +112,44 @@ def test_large_requests_are_refused_before_they_are_read(served):
     assert visitor.ask("GET", "/start")[0] == 200
 
 
+DEEP = "[" * 10_000 + "]" * 10_000
+
+
+@pytest.mark.parametrize("value", ["9" * 400, "-" + "9" * 5000, "1e999", "NaN", "-Infinity", DEEP, "[" * 700 + "]" * 700])
+def test_values_that_no_page_sends_are_refused_in_one_line(served, value):
+    bodies = {
+        "/do": ('"do": "C", "C": VALUE', '"do": "cutoff", "cutoff": VALUE', '"do": "k", "k": VALUE', '"do": "go", "by": VALUE'),
+        "/row": ('"row": VALUE',),
+        "/drop": ('"number": VALUE',),
+        "/save": ('"name": "x", "notes": VALUE',),
+    }
+    visitor = Visitor(served).enter()
+    for path, own in bodies.items():
+        for body in own:
+            status, answer = visitor.ask("POST", path, body=f"{{{body}}}".replace("VALUE", value))
+            words = json.loads(answer)["error"]
+            assert status == 400
+            assert "\n" not in words
+            assert "recursion" not in words
+            assert len(words) < 200
+    assert list(served.folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("path", "name"), [("/save", "x.model.json"), ("/report", "x.report.html")])
+def test_no_link_leads_out_of_the_folder(served, tmp_path_factory, path, name):
+    outside = tmp_path_factory.mktemp("outside")
+    visitor = Visitor(served).enter()
+    served.folder.joinpath(name).symlink_to(outside / "x")  # which is not there: nothing seems to be in the way
+    status, answer = visitor.ask("POST", path, {"name": "x"})
+    assert (status, json.loads(answer)["error"]) == (400, f"{name} exists in {served.folder}: take another name")
+    served.folder.joinpath(name).unlink()
+    served.folder.rename(served.folder.with_name("moved"))
+    served.folder.symlink_to(outside)
+    status, answer = visitor.ask("POST", path, {"name": "x"})
+    assert (status, json.loads(answer)["error"]) == (400, f"{served.folder} leads elsewhere now; nothing is written")
+    assert list(outside.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     "path", ["/static/../session.py", "/static/%2e%2e%2fsession.py", "/static/studio.html", "/static//etc/passwd"]
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import fields, replace
 from pathlib import Path
@@ -32,6 +33,7 @@ def studio(
     table_format: shared.TableFormat,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the page; 0, or where it is taken: a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    # not --keep, which names columns, as for fit
     keep_open: Annotated[bool, typer.Option("--keep-open", help="Go on when no page has been open for 15 minutes.")] = False,
 ) -> None:
     r"""Open the workbench: a page on this machine alone, for a table with two classes.
@@ -66,7 +68,8 @@ def studio(
     reading = _format_flags(table_format)
 
     def repeat(wanted: TrainingOptions, path: Path) -> str:
-        words = ["quadric", "fit", str(data), "--target", target, *option_words(wanted), *reading, "--output", str(path)]
+        table = f".{os.sep}{data}" if str(data).startswith("-") else str(data)  # what begins with a dash is read as an option
+        words = ["quadric", "fit", table, *_typed("--target", target), *option_words(wanted), *reading, "--output", str(path)]
         return shlex.join(words)
 
     metadata = {"file": data.name, **{key: how[name] for name, key in NOTATION.items()}}
@@ -119,8 +122,12 @@ def option_words(options: TrainingOptions) -> list[str]:
             words.append(f"--no-{name[2:]}")
         else:
             for text in own.write(value):
-                words += [f"{name}={text}"] if text.startswith("-") else [name, text]
+                words += _typed(name, text)
     return words
+
+
+def _typed(name: str, text: str) -> list[str]:
+    return [f"{name}={text}"] if text.startswith("-") else [name, text]
 
 
 def _format_flags(table_format: shared.TableFormat) -> list[str]:

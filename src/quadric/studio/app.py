@@ -30,6 +30,8 @@ STATIC = {
 }
 # Seconds after which a silent stream says that it is alive, and whether the file is as it was
 HEARTBEAT = 5.0
+# Characters of an integer in a request: of those that floats tell apart
+LONGEST_INTEGER = 16
 
 
 class Audience:
@@ -128,17 +130,30 @@ def _file(package: str, path: str, kind: str) -> Response:
 
 
 async def _json(request: Request) -> Any:
+    """What a request says, with numbers that any computation takes; None where it is not JSON."""
     try:
-        return json.loads(await request.body())
+        return json.loads(await request.body(), parse_int=_whole, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         return None
+
+
+def _whole(text: str) -> int:
+    if len(text) > LONGEST_INTEGER:
+        raise ValueError("too many digits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(float(text)):
+        raise ValueError("no finite number")
+    return float(text)
 
 
 async def _told(request: Request, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Response:
     """The answer of a session to what a page wants, or in one sentence why there is none."""
     wanted = await _json(request)
     if not isinstance(wanted, dict):
-        return JSONResponse({"error": "the request is no JSON object"}, 400)
+        return JSONResponse({"error": "the request is not a JSON object with finite numbers"}, 400)
     try:
         return _answer(await run_in_threadpool(answer, wanted))
     except (ValueError, OSError, RuntimeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import warnings
 from collections.abc import Callable, Mapping
@@ -81,7 +82,7 @@ class Session:
 
     def __init__(self, bench: Bench, work: Work) -> None:
         self.bench, self.work = bench, work
-        self._showing = Showing(bench)
+        self._showing, self._real_folder = Showing(bench), work.folder.resolve()
         self._steps = [Step("the model to begin with", bench.start)]
         self._at = self._version = self._told = 0
         self._candidates: list[Candidate] = []
@@ -280,8 +281,7 @@ class Session:
             kept = [{"name": one.name, "notes": one.notes, "options": _changes(one.options)} for one in self._candidates]
             history = {"steps": steps, "notes": notes, "candidates": kept}
             saved = trained.saved(**self.work.metadata, studio=history)
-            if path.exists():
-                raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
+            self._check_new(path)
             save_model(saved, path, force=False)
             return {"saved": f"Saved: {path}{self._origin()}", "command": self.work.repeat(self.options, path)}
 
@@ -347,8 +347,7 @@ class Session:
         """
         path = self._target(name)
         path = path.with_name(f"{path.name.removesuffix('.json').removesuffix('.model')}.report.html")
-        if path.exists():
-            raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
+        self._check_new(path)
         require("jinja2", "report")
         options, bench = self.options, self.bench
 
@@ -362,8 +361,13 @@ class Session:
         def work() -> None:
             words = f"A newer choice has ended the work on {path.name}: save it again."
             try:
-                write_atomically(path, written())
+                page = written()
+                self._check_new(path)
+                write_atomically(path, page)
                 words = f"Saved: {path}"
+            except Exception:
+                words = f"{path.name} was not written."
+                raise
             finally:
                 self._send({"saved": words})
             self._settle()
@@ -376,6 +380,13 @@ class Session:
         if not is_plain or not name or name.startswith(".") or len(name) > LONGEST_NAME:
             raise ChoiceError("give the name of a file, without a folder")
         return self.work.folder / (name if name.endswith(".json") else f"{name}.model.json")
+
+    def _check_new(self, path: Path) -> None:
+        """Refuse to write where something is, be it a link that leads nowhere, and in a folder that took the place of ours."""
+        if self.work.folder.resolve() != self._real_folder:
+            raise ChoiceError(f"{self.work.folder} leads elsewhere now; nothing is written")
+        if os.path.lexists(path):
+            raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
 
     def _command(self) -> str:
         return self.work.repeat(self.options, self._target(self._stem))

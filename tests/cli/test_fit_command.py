@@ -90,7 +90,7 @@ def test_json_says_the_same(made, run, tmp_path):
     assert facts["positive"] == "bad"
     assert facts["n_terms"] == [4]
     assert len(facts["surfaces"][0]["terms"]) == 4
-    assert facts["excluded"] == {"squares": 3, "products": 1, "rare": 0, "terms": 4}
+    assert facts["excluded"] == {"squares": 3, "products": 1, "copies": 0, "rare": 0, "terms": 4}
     assert facts["cross_validation"] is None
     assert facts["certificates"][0]["status"] == "local"
     model = TableModel(read_model(tmp_path / "m.json"))

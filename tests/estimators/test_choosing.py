@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from quadric.estimators._fold_scores import FittedCell, FittedFold
+from quadric.estimators._scoreboard import Scoreboard
 from quadric.estimators.choosing import (
     Family,
+    GridCell,
     cells_worth_scoring,
     chosen_among,
     chosen_cell,
@@ -170,3 +173,47 @@ def test_equal_scores_are_no_end_of_the_grid():
 def test_products_must_be_better_by_more_than_rounding(ahead, terms):
     scores = {LINEAR: table([[-0.5]]), A: table([[-0.5 + ahead]])}
     assert chosen_among(scores, "best")[0].terms == terms
+
+
+LINEAR_B = Family("linear", "b")
+
+
+def test_dictionaries_are_compared_with_the_losses_that_scored_both():
+    """A loss that scored only one of them would pass for its terms."""
+    scores = {LINEAR: table([[-0.3]]), LINEAR_B: table([[np.nan]]), A: table([[-0.28]]), B: table([[-0.1]])}
+    assert margin(scores).mean == pytest.approx(0.02)
+    scores[LINEAR_B] = table([[-0.11]])
+    assert margin(scores).mean == pytest.approx(0.01)
+    assert margin({LINEAR: table([[np.nan]]), LINEAR_B: table([[-0.2]]), A: table([[-0.1]]), B: table([[np.nan]])}) is None
+
+
+def scored(tables):
+    """A board of these tables on grids of C = 1, 4, ... and k = 1, 2, ..., filled fold by fold."""
+    grids = {family: 4.0 ** np.arange(each.shape[1]) for family, each in tables.items()}
+    ks = {family.terms: np.arange(1, each.shape[2] + 1) for family, each in tables.items()}
+    n_folds = len(next(iter(tables.values())))
+    board = Scoreboard(grids, ks, n_folds)
+    for fold in range(n_folds):
+        cells = {
+            GridCell(family.terms, family.loss, 4.0**i, j + 1): FittedCell((), None, score)
+            for family, each in tables.items()
+            for (i, j), score in np.ndenumerate(each[fold])
+            if np.isfinite(score)
+        }
+        board.take(FittedFold(fold, None, cells))
+    return board
+
+
+def test_linear_terms_are_scored_with_all_losses_however_far_behind():
+    behind, ahead, unscored = table([[-0.3]] * 4), table([[-0.1]] * 4), table([[np.nan]] * 4)
+    tables = {LINEAR: behind, LINEAR_B: unscored, A: ahead, B: unscored}
+    assert set(scored(tables).coarse(first=False)) == {LINEAR_B, B}
+    tables = {LINEAR: ahead, LINEAR_B: unscored, A: behind, B: unscored}
+    assert set(scored(tables).coarse(first=False)) == {LINEAR_B}
+
+
+def test_grids_of_all_dictionaries_that_could_be_chosen_grow():
+    rising = [[-0.5], [-0.4], [-0.3]]
+    near, far = table(rising, spread=0.1), table(np.array(rising) - 1.0)
+    assert set(scored({LINEAR: near, A: table(rising)}).extended()) == {LINEAR, A}
+    assert set(scored({LINEAR: far, A: table(rising)}).extended()) == {A}

@@ -156,6 +156,37 @@ def test_terms_that_say_nothing_new_are_excluded_and_counted():
     assert data.n_candidates == term_count(5) - 4
 
 
+def copied_table(m=300, seed=3):
+    """Sex twice, as text and as number; a number twice, in other units; and two columns with the same gaps."""
+    rng = np.random.default_rng(seed)
+    sex, age, gaps = rng.choice(["female", "male"], m), rng.integers(20, 70, m), rng.random(m) < 0.3
+    columns = {
+        "sex": sex,
+        "code": (sex == "female").astype(float),
+        "age": age.astype(float),
+        "months": 12.0 * age + 3.0,
+        "weekends": np.where(gaps, np.nan, rng.normal(size=m)),
+        "weekdays": np.where(gaps, np.nan, rng.normal(size=m)),
+    }
+    y = (sex == "female") + (age > 45) + gaps + rng.normal(size=m) > 1.5
+    return Table((*columns, "risk"), (*columns.values(), np.where(y, "bad", "good").astype(object)))
+
+
+def test_features_that_say_the_same_as_earlier_ones_are_no_candidates():
+    with pytest.warns(UserWarning, match="columns say the same: 'sex' and 'code', 'age' and 'months'"):
+        trained = train(copied_table(), "risk", options(k=5, C=64.0, calibrate=None, exclude=("weekends",)))
+    used = " ".join(live_terms(trained))
+    assert "sex=male" in used
+    assert "age" in used
+    assert "weekends=missing" in used
+    assert not any(name in used for name in ("code", "months", "weekdays=missing"))
+    assert trained.data.limits.n_copies > 0
+    assert sum(trained.data.limits.counts.values()) + 1 == len(trained.data.limits.left_out)
+    with pytest.warns(UserWarning, match="say the same"):
+        asked = train(copied_table(), "risk", options(k=5, C=64.0, calibrate=None, include=("months",)))
+    assert "months" in live_terms(asked)
+
+
 def test_included_terms_are_used_even_where_they_say_nothing_new():
     trained = train(credit_table(), "risk", options(include=("phone^2", "income")))
     assert {"phone^2", "income"} <= live_terms(trained)

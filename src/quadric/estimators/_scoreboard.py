@@ -78,10 +78,13 @@ class Scoreboard:
         return tables
 
     def coarse(self, *, first: bool) -> ScoringPlan:
-        """A part of the grids to begin with: of the first loss, then of the others where they could still be chosen."""
+        """A part of the grids to begin with: of the first loss, then of the others where they could still be chosen.
+
+        The first dictionary, of linear terms, is cheap, and can be as good with another loss: it is never given up.
+        """
         losses = list(dict.fromkeys(family.loss for family in self.Cs))
-        behind = None if first else margin(self.scores())
-        given_up = behind.other if behind is not None and behind.is_clear else None
+        given_up = None if first else self._far_behind()
+        given_up = None if given_up == next(iter(self.ks)) else given_up
         return {
             family: self._grid(family, (Cs[i] for i in coarse_rows(len(Cs))))
             for family, Cs in self.Cs.items()
@@ -95,15 +98,25 @@ class Scoreboard:
         return {family: grid for family, grid in plan.items() if grid}
 
     def extended(self) -> ScoringPlan:
-        """One more C for the family of the best cell, if that is at an end of its grid; the grid grows by it."""
-        end = end_of_grid(self.scores())
-        if end is None:
-            return {}
-        family, side = end
-        Cs = self.Cs[family]
-        further = Cs[-1] ** 2 / Cs[-2] if side == 1 else Cs[0] ** 2 / Cs[1]
-        self.Cs[family] = np.append(Cs, further) if side == 1 else np.append(further, Cs)
-        return {family: self._grid(family, [further])}
+        """One more C for the best family of each dictionary whose best cell is at an end of its grid; the grids grow by it.
+
+        Dictionaries are compared at what is best for each of them, but for one that is far behind.
+        """
+        scores, far_behind, plan = self.scores(), self._far_behind(), {}
+        for terms in self.ks:
+            end = end_of_grid({family: table for family, table in scores.items() if family.terms == terms})
+            if end is not None and terms != far_behind:
+                family, side = end
+                Cs = self.Cs[family]
+                further = Cs[-1] ** 2 / Cs[-2] if side == 1 else Cs[0] ** 2 / Cs[1]
+                self.Cs[family] = np.append(Cs, further) if side == 1 else np.append(further, Cs)
+                plan[family] = self._grid(family, [further])
+        return plan
+
+    def _far_behind(self) -> str | None:
+        """The dictionary that is clearly worse than the other one, as far as both are scored."""
+        behind = margin(self.scores())
+        return behind.other if behind is not None and behind.is_clear else None
 
     def choice(self, rule: ChoiceRule) -> GridCell:
         scores = self.scores()

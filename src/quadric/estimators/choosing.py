@@ -64,6 +64,8 @@ class GridCell:
 class Margin:
     """How much better the best cell of the chosen dictionary is than that of the other one, paired over the folds.
 
+    Where not all losses scored the other one, both are compared with those that did: a better loss says nothing of terms.
+
     Attributes
     ----------
     other : str
@@ -127,14 +129,18 @@ def best_terms(scores: Mapping[Family, FloatArray]) -> str:
 
 
 def margin(scores: Mapping[Family, FloatArray]) -> Margin | None:
-    """Of the best dictionary over the second best; None where there is no other, or none with a score."""
+    """Of the best dictionary over the second best, with the losses that scored both; None where there are no such ones."""
     first = best_terms(scores)
     others = {family: table for family, table in scores.items() if family.terms != first}
     if not others:
         return None
     second = best_terms(others)
+    both = [_scored_losses(scores, terms) for terms in (first, second)]
+    shared = {family: table for family, table in scores.items() if all(family.loss in losses for losses in both)}
+    if not shared:  # a time limit left them no loss in common
+        return None
     best = []
-    for table in (together(scores, first), together(scores, second)):
+    for table in (together(shared, first), together(shared, second)):
         row, k_index = chosen_cell(table, "best")
         best.append(table[:, row, k_index])
     difference = best[0] - best[1]
@@ -143,6 +149,10 @@ def margin(scores: Mapping[Family, FloatArray]) -> Margin | None:
         return None
     error = difference.std(ddof=1) / np.sqrt(len(difference)) if len(difference) > 1 else np.nan
     return Margin(second, float(difference.mean()), float(error))
+
+
+def _scored_losses(scores: Mapping[Family, FloatArray], terms: str) -> set[str]:
+    return {family.loss for family, table in scores.items() if family.terms == terms and np.isfinite(table).any()}
 
 
 def mean_scores(scores: FloatArray) -> FloatArray:

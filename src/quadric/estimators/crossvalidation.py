@@ -83,8 +83,8 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     Linear terms compete with quadratic ones, and all losses with each other, on the same folds. Inside the folds the search for
     terms is short (forward selection and exchanges), and a loss with a cheaper stand-in refits on the terms that this one
     chose; ``method`` in full is for the final fit at the chosen cell. Of a longer grid every second C is scored first, then
-    only cells that could still be chosen, given how much the folds differ; a kind of terms that is far behind with the first
-    loss is not scored with the others.
+    only cells that could still be chosen, given how much the folds differ; quadratic terms that are far behind with the first
+    loss are not scored with the others.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
     Cs : sequence of float, int or None
         Values of C to try, in any order; a number n means the n values 4^-1, 4^0, 4^1, ...; None: a grid for each loss
         (8, 64, 512 and 4096 for the hinge loss; 1, 4, 16, ..., 1024 for others), which grows by up to three values while the
-        best cell is at its end.
+        best cell of a kind of terms that is not far behind is at its end.
     loss : str or sequence of str
         Loss function, or several of them to choose from: "least_squares", "logistic", "hinge".
     terms : {"auto", "linear", "quadratic"}
@@ -162,9 +162,10 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         ``cv_scores_`` by the kind of terms.
     terms_margin_ : Margin or None
         How much better than that of the ``other`` kind of terms the best score of the chosen kind is: ``mean`` and standard
-        ``error`` of the differences, paired over the folds. None where only one kind was scored.
+        ``error`` of the differences, paired over the folds, with the losses that scored both. None where only one kind was
+        scored.
     n_extensions_ : int
-        Values of C that were added to a default grid since the best cell was at its end.
+        How often values of C were added to default grids since the best cell was at their end.
     oof_decision_ : array of shape (m,) or (m, n_classes)
         Decision values of each sample at the chosen cell, from the fold (or on average over the folds) that left it out; NaN
         for samples that were never left out or have weight zero, and where there are ten million values or more for those that

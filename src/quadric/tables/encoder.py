@@ -34,6 +34,9 @@ from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import FloatArray, IntArray
 
+# Difference of standardised features that counts as none
+ROUNDING = 1e-9
+
 _TEXTS = Rule(
     lambda value: not isinstance(value, str) and isinstance(value, Sequence) and all(isinstance(text, str) for text in value),
     "a sequence of texts",
@@ -480,6 +483,43 @@ def redundant_pairs(encoder: TableEncoder, two_valued: Sequence[bool]) -> list[t
     blocks = encoder.blocks_.tolist()
     squares = [(j, j) for j, has_two in enumerate(two_valued) if has_two]
     return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]
+
+
+def copied_features(X: FloatArray) -> frozenset[int]:
+    """Features that are multiples of earlier ones plus constants, in all rows.
+
+    Parameters
+    ----------
+    X : array of shape (m, n_features_out)
+        The encoded data.
+
+    Returns
+    -------
+    frozenset of int
+    """
+    weights = np.random.default_rng(0).normal(size=len(X))
+    seen: list[tuple[float, int]] = []
+    copies = set()
+    for j in range(X.shape[1]):
+        own = _standardised(X[:, j])
+        if own is None:
+            continue
+        mark = abs(float(weights @ own))  # near for copies, so that few pairs are compared row by row
+        near = (i for other, i in seen if abs(mark - other) <= ROUNDING * len(X))
+        if any(_are_equal(own, _standardised(X[:, i])) for i in near):
+            copies.add(j)
+        else:
+            seen.append((mark, j))
+    return frozenset(copies)
+
+
+def _standardised(column: FloatArray) -> FloatArray | None:
+    spread = column.std() if len(column) else 0.0
+    return (column - column.mean()) / spread if np.isfinite(spread) and spread > 0.0 else None
+
+
+def _are_equal(one: FloatArray, other: FloatArray | None) -> bool:
+    return other is not None and any(bool((np.abs(one - sign * other) <= ROUNDING).all()) for sign in (1.0, -1.0))
 
 
 def coding_of(encoder: TableEncoder, X: FloatArray, missing: Collection[str]) -> Coding:

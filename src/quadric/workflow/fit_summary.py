@@ -428,6 +428,8 @@ def _excluded(trained: Trained) -> str:
     counts = {"square{} of two-valued features": limits.n_squares, "product{} within one column": limits.n_products}
     redundant = [f"{count} {what.format('s' * (count > 1))}" for what, count in counts.items() if count]
     parts = [f"{' and '.join(redundant)}: redundant with linear terms"] if redundant else []
+    if limits.n_copies:
+        parts.append(f"{limits.n_copies} term{'s' * (limits.n_copies > 1)} of features that say the same as others")
     if limits.n_rare:
         parts.append(f"{limits.n_rare} product{'s' * (limits.n_rare > 1)} of rare levels: fewer than {FEWEST_ROWS} rows")
     requested = len(limits.left_out) - sum(limits.counts.values())

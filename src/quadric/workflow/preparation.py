@@ -25,7 +25,7 @@ from quadric.samples.source import SampleBatch
 from quadric.search.rules import SupportLimits
 from quadric.tables import Table, TableEncoder
 from quadric.tables.coded import LabelledColumns, coded_source, learn_table
-from quadric.tables.encoder import coding_of, redundant_pairs
+from quadric.tables.encoder import coding_of, copied_features, redundant_pairs
 from quadric.tables.parts import TableParts, as_parts
 from quadric.tables.targets import class_position, ordered_classes, sorted_classes
 from quadric.types import FloatArray, IntArray
@@ -50,6 +50,8 @@ class TermLimits:
         Positions in z.
     n_squares, n_products : int
         How many of the excluded terms are squares of two-valued features, and products within one column.
+    n_copies : int
+        How many others are terms of features that say the same as earlier ones.
     n_rare : int
         How many others are products of levels or flags that are not zero in fewer than ten rows.
     rules : mapping
@@ -62,6 +64,7 @@ class TermLimits:
     exclude: list[int]
     n_squares: int
     n_products: int
+    n_copies: int = 0
     n_rare: int = 0
     rules: Mapping[str, Any] = field(default_factory=dict)
     forbidden: list[int] = field(default_factory=list)
@@ -74,7 +77,7 @@ class TermLimits:
     @property
     def counts(self) -> dict[str, int]:
         """How many terms are left out by themselves, by the reason."""
-        return {"squares": self.n_squares, "products": self.n_products, "rare": self.n_rare}
+        return {"squares": self.n_squares, "products": self.n_products, "copies": self.n_copies, "rare": self.n_rare}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +117,8 @@ class PreparedData:
         How dates and numbers are written in columns of texts, where not as we do.
     redundant : tuple of pairs of int
         Features whose products are redundant with linear terms.
+    copies : frozenset of int
+        Features that say the same as earlier ones, in all rows at hand.
     thin : frozenset of int
         Terms that are not zero in too few rows.
     """
@@ -134,6 +139,7 @@ class PreparedData:
     check: TableCheck = field(default_factory=TableCheck)
     forms: Mapping[str, str] = field(default_factory=dict)
     redundant: tuple[tuple[int, int], ...] = ()
+    copies: frozenset[int] = frozenset()
     thin: frozenset[int] = frozenset()
 
     @cached_property
@@ -163,10 +169,18 @@ class PreparedData:
         PreparedData
         """
         limits = _term_limits(self.encoder, self.redundant, options, self.class_names, self.labels)
-        thin = self.thin.difference(limits.include, limits.exclude)
-        n_rare = len(thin.difference(limits.forbidden))
-        limits = replace(limits, exclude=sorted(thin.union(limits.exclude)), n_rare=n_rare)
-        return replace(self, limits=limits)
+        copied = self._terms_of_copies(limits).difference(limits.exclude)
+        thin = self.thin.difference(limits.include, limits.exclude, copied)
+        n_copies, n_rare = (len(terms.difference(limits.forbidden)) for terms in (copied, thin))
+        exclude = sorted({*limits.exclude, *copied, *thin})
+        return replace(self, limits=replace(limits, exclude=exclude, n_copies=n_copies, n_rare=n_rare))
+
+    def _terms_of_copies(self, limits: TermLimits) -> set[int]:
+        """All terms of features that add nothing to earlier ones, unless somebody asks for terms of them."""
+        n = len(self.encoder.features_)
+        wanted = SupportLimits(np.array(limits.include, dtype=np.intp)).demanded_features(n)
+        copies = () if "coef_bounds" in limits.rules else self.copies.difference(wanted.tolist())
+        return {term_index(j, other, n) for j in copies for other in (None, *range(n))}
 
     @property
     def n_candidates(self) -> int:
@@ -322,6 +336,7 @@ def with_rows(data: PreparedData, rows: SampleBatch, options: TrainingOptions, *
         data,
         X=rows.X,
         codes=rows.target.codes,
+        copies=copied_features(rows.X),
         thin=frozenset(term_index(i, j, n_features) for i, j in pairs),
         groups=groups,
         is_sampled=by_passes,

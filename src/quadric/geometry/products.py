@@ -29,9 +29,14 @@ PRODUCT_ROWS = 1024
 FEATURE_BLOCK = 128
 
 
+def are_many(n_terms: int, *, sparse: bool = False) -> bool:
+    """Whether terms are better served by sums of one number each than of pairs; those of sparse samples always are."""
+    return sparse or n_terms > MANY_TERMS
+
+
 def has_many_terms(X: Any) -> bool:
-    """Whether samples are better served by sums of length p; sparse ones always are."""
-    return issparse(X) or term_count(X.shape[1]) > MANY_TERMS
+    """The same of samples."""
+    return are_many(term_count(X.shape[1]), sparse=issparse(X))
 
 
 class LiftedSums:

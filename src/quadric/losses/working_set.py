@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.geometry import products
+from quadric.geometry.products import are_many, has_many_terms
 from quadric.geometry.terms import term_count
 from quadric.losses.base import Explorer, Found, SparseProblem
 from quadric.losses.supports import Limits
@@ -32,9 +32,9 @@ def needs_working_set(X: Any, limits: Limits, *, pairs_all_terms: bool) -> bool:
         Whether the loss sums products of all terms, candidates or not, as moments do; otherwise only candidates count.
     """
     if pairs_all_terms:
-        return products.has_many_terms(X)
+        return has_many_terms(X)
     none = np.zeros(term_count(X.shape[1]), dtype=bool)
-    return len(limits.candidates(none, lambda: none).terms) > products.MANY_TERMS
+    return are_many(len(limits.candidates(none, lambda: none).terms))
 
 
 class WorkingSetExplorer(Explorer):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from quadric.geometry.products import MANY_TERMS
+from quadric.geometry.products import are_many
 from quadric.geometry.terms import term_count
 from quadric.progress import part
 from quadric.samples.extent import Extent, check_pairs, is_small
@@ -184,7 +184,7 @@ def is_better_in_memory(source: SampleSource, has_room: Callable[[Extent], bool]
     if source.known_rows is None:
         return False
     small = is_small(source.known_rows, source.n_features)
-    if not small and (not source.is_local or term_count(source.n_features) <= MANY_TERMS):
+    if not small and (not source.is_local or not are_many(term_count(source.n_features))):
         return False
     return has_room(Extent((source.known_rows, source.n_features), source.n_classes))
 

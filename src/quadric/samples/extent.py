@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from quadric.errors import MemoryLimitError
 from quadric.geometry.lifting import CHUNK_BYTES
 from quadric.geometry.moments import BLOCK_ROWS
-from quadric.geometry.products import MANY_TERMS, PRODUCT_ROWS
+from quadric.geometry.products import PRODUCT_ROWS, are_many
 from quadric.geometry.terms import term_count
 from quadric.resources import gigabytes, memory
 
@@ -79,7 +79,7 @@ class Extent:
     @property
     def is_wide(self) -> bool:
         """Whether terms are never all paired, except in proofs."""
-        return not self.proves and (self.n_stored is not None or self.n_terms > MANY_TERMS)
+        return not self.proves and are_many(self.n_terms, sparse=self.n_stored is not None)
 
     @property
     def shared_doubles(self) -> int:

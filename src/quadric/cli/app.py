@@ -39,6 +39,7 @@ COMMANDS = (
     "compare",
     "swap",
     "fairness",
+    "overrides",
     "studio",
     "paper",
     "data",

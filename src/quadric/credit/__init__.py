@@ -12,7 +12,7 @@ from quadric.credit.backtesting import (
     jeffreys_test,
 )
 from quadric.credit.cutoffs import CutoffTable, cutoff_table
-from quadric.credit.intervals import Estimate, auc_interval
+from quadric.credit.intervals import Estimate, auc_interval, jeffreys_interval
 from quadric.credit.metrics import (
     CutoffChoice,
     GainsTable,
@@ -74,6 +74,7 @@ __all__ = [
     "gains_table",
     "gini",
     "hosmer_lemeshow_test",
+    "jeffreys_interval",
     "jeffreys_test",
     "ks_statistic",
     "population_stability_index",

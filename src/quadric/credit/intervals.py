@@ -1,4 +1,4 @@
-"""How far a measure of one sample may be off: DeLong's variance for the area under the ROC curve, and bootstrap samples."""
+"""How far a measure of one sample may be off: DeLong's variance of areas, Jeffreys intervals of rates, bootstrap samples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
+from scipy.stats import beta, norm
 
 from quadric.credit.metrics import labelled_scores
 from quadric.estimators.validation import check_values, number_from
@@ -119,6 +119,39 @@ def auc_interval(
     if level >= 1.0:
         raise ValueError(f"level must be below 1, got {level}")
     return AreaEstimate.of(*labelled_scores(y, score, sample_weight, event)).interval(level)
+
+
+def jeffreys_interval(events: int, count: int, *, level: float = LEVEL) -> Estimate:
+    """A rate with the equal-tailed interval of its posterior for a Jeffreys prior, which holds also for few events.
+
+    Parameters
+    ----------
+    events, count : int
+        Whole numbers, as the tests of calibration take them.
+    level : float
+        As in :func:`auc_interval`.
+
+    Returns
+    -------
+    Estimate
+        After Brown, Cai and DasGupta (2001): the low end is 0 without events, the high end 1 without others. NaN without rows.
+
+    Examples
+    --------
+    >>> from quadric.credit import jeffreys_interval
+    >>> rate = jeffreys_interval(3, 20)
+    >>> [round(value, 3) for value in (rate.value, rate.low, rate.high)]
+    [0.15, 0.044, 0.349]
+    """
+    check_values({"level": level}, {"level": number_from(0.0)})
+    if level >= 1.0:
+        raise ValueError(f"level must be below 1, got {level}")
+    if events != int(events) or count != int(count) or not 0 <= events <= count:
+        raise ValueError(f"events and count must be whole numbers, with no more events than rows; got {events} of {count}")
+    if count == 0:
+        return Estimate(np.nan)
+    low, high = beta.ppf([0.5 - level / 2.0, 0.5 + level / 2.0], events + 0.5, count - events + 0.5).tolist()
+    return Estimate(events / count, low if events else 0.0, high if events < count else 1.0)
 
 
 def bootstrap_counts(

@@ -1,4 +1,4 @@
-"""What is done with a saved model on rows, as functions and values: certify, explain, monitor, validate, swaps, fairness."""
+"""What is done with a saved model on rows, as functions and values: certify, explain, monitor, validate, swaps, overrides."""
 
 from quadric._lazy import lazy_names
 
@@ -6,22 +6,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from quadric.review.alarms import Check, Limits, read_limits
     from quadric.review.certifying import Judged, certify_stream, certify_table
+    from quadric.review.decisions import Decisions
     from quadric.review.monitoring import Monitored, monitor
+    from quadric.review.overriding import OverrideGrade, OverrideGroup, Overrides, Reason, TermGap, overrides
 
 __all__ = [
     "Check",
+    "Decisions",
     "Judged",
     "Limits",
     "Monitored",
+    "OverrideGrade",
+    "OverrideGroup",
+    "Overrides",
+    "Reason",
+    "TermGap",
     "certify_stream",
     "certify_table",
     "monitor",
+    "overrides",
     "read_limits",
 ]
 
 _HOMES = {
     "alarms": "Check Limits read_limits",
     "certifying": "Judged certify_stream certify_table",
+    "decisions": "Decisions",
     "monitoring": "Monitored monitor",
+    "overriding": "OverrideGrade OverrideGroup Overrides Reason TermGap overrides",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -9,7 +9,7 @@ import pytest
 from quadric.tables import Table, TableStream
 from quadric.workflow import TableWarning, TrainingOptions, look_over, looked_at, prepare, train
 from quadric.workflow.checking import MOST_ROWS, left_out, recorded_findings
-from quadric.workflow.profiles import ColumnProfile, column_auc, is_named_so
+from quadric.workflow.profiles import ColumnProfile, column_auc, is_disguise, is_named_so
 
 M = 400
 
@@ -267,3 +267,23 @@ def test_model_files_keep_the_findings(rng, tmp_path):
 )
 def test_histories_without_findings(history):
     assert recorded_findings(history) == ()
+
+
+def test_only_rows_with_a_class_are_looked_at():
+    """What is true of the others, which no fit uses, is no leak and no value."""
+    rng = np.random.default_rng(5)
+    y = target(rng)
+    y[:40] = None
+    device = np.where(np.arange(M) < 40, "tablet", "desktop")  # two values and two classes
+    reason = texts([None] * M)
+    reason[:40] = "moved away"
+    data = table(device=texts(device), reason=reason, x=rng.normal(size=M), y=y)
+    assert found(data) == {("target", ("y",)), ("constant", ("device",)), ("empty", ("reason",))}
+    with pytest.warns(UserWarning, match="'reason' has no values"):
+        assert prepare(data, "y", TrainingOptions()).encoder.input_names_ == ("device", "x")
+
+
+def test_a_class_without_values_is_no_sign_of_a_disguise():
+    y = np.array([0] * 380 + [1] * 20)
+    column = ColumnProfile("x", "text", ["a", "b"], np.array([0, 1] * 190 + [-1] * 20))
+    assert not is_disguise(column, y, 2)

@@ -125,15 +125,15 @@ def look_over(table: Table, target: str, *, n_rows: int | None = None, options: 
     if table.n_rows == 0:
         return TableCheck((), n_all, 0)
     findings: list[Finding] = []
-    y, names, rows = known_classes(table, target, findings)
+    y, names, known = known_classes(table, target, findings)
     columns = []
     for name in table.names:
         if name != target:
             try:
-                columns.append(ColumnProfile.of(name, table, options.missing_texts))
+                columns.append(ColumnProfile.of(name, known, options.missing_texts))
             except ValueError as error:
                 findings.append(Finding("unreadable", (name,), str(error), remedies={"ignore": name}))
-    view = TableView(tuple(columns), target, y, names, rows, n_all, options)
+    view = TableView(tuple(columns), target, y, names, known.n_rows, n_all / table.n_rows, options)
     for look in LOOKS:
         findings += look(view)
     return TableCheck(tuple(findings), n_all, table.n_rows)

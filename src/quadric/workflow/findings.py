@@ -16,7 +16,7 @@ from quadric.tables import Table, target_labels
 from quadric.tables.dates import AMBIGUOUS, chosen_form, parsed_date, possible_forms
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.targets import sorted_classes
-from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.types import FloatArray, IntArray
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.profiles import (
     DENSE,
@@ -83,19 +83,19 @@ class Finding:
 
 @dataclass(frozen=True, eq=False)
 class TableView:
-    """Columns and classes of the rows that are looked at.
+    """Columns and classes of the rows that are looked at: those with a class, which a fit would use.
 
     Attributes
     ----------
     columns : tuple of ColumnProfile
     target : str
     y : array of shape (m,) or None
-        Codes of classes, 0 where the class is missing; None where the target cannot be used.
+        Codes of classes; None where the target cannot be used, and all rows are looked at.
     names : tuple of str
         Of the classes.
-    rows : boolean array of shape (m,)
-        Rows whose class is known.
-    n_all : int
+    n_rows : int
+    scale : float
+        How many rows of the table each of them stands for.
     options : TrainingOptions
     """
 
@@ -103,14 +103,14 @@ class TableView:
     target: str
     y: IntArray | None
     names: tuple[str, ...]
-    rows: BoolArray
-    n_all: int
+    n_rows: int
+    scale: float
     options: TrainingOptions
 
     @property
     def is_whole(self) -> bool:
         """Whether all rows are looked at."""
-        return len(self.rows) == self.n_all
+        return self.scale == 1.0
 
     @cached_property
     def identifiers(self) -> dict[str, str]:
@@ -155,11 +155,11 @@ class TableView:
         return (column for column in self.columns if column.name not in apart and column.n_values)
 
 
-def known_classes(table: Table, target: str, findings: list[Finding]) -> tuple[IntArray | None, tuple[str, ...], BoolArray]:
-    """Codes of classes, their names, and which rows have one."""
+def known_classes(table: Table, target: str, findings: list[Finding]) -> tuple[IntArray | None, tuple[str, ...], Table]:
+    """Codes of classes, their names, and the rows that have one; all rows where the target cannot be used."""
     labels = table.labels(target)
-    rows: BoolArray = np.array([label is not None for label in labels.tolist()], dtype=bool)
-    n = int((~rows).sum())
+    rows = np.flatnonzero([label is not None for label in labels.tolist()])
+    n = len(labels) - len(rows)
     if n:
         findings.append(Finding("target", (target,), without_label(target, n)))
     try:
@@ -167,10 +167,8 @@ def known_classes(table: Table, target: str, findings: list[Finding]) -> tuple[I
         codes, names = target_labels(labels[rows])
     except ValueError as error:
         findings.append(Finding("target", (target,), str(error)))
-        return None, (), rows
-    y = np.zeros(len(labels), dtype=np.intp)
-    y[rows] = codes
-    return y, names, rows
+        return None, (), table
+    return codes, names, table[rows] if n else table
 
 
 def without_label(target: str, n: int) -> str:
@@ -187,20 +185,19 @@ def _identifiers(view: TableView) -> Iterator[Finding]:
 def _of_classes(view: TableView) -> Iterator[Finding]:
     if view.y is None:
         return
-    y, n_classes, target = view.y[view.rows], len(view.names), quoted(view.target)
+    y, n_classes, target = view.y, len(view.names), quoted(view.target)
     for column in view.used():
-        part = column if view.rows.all() else replace(column, codes=column.codes[view.rows])
         name, remedies = quoted(column.name), {"ignore": column.name}
-        if is_disguise(part, y, n_classes):
+        if is_disguise(column, y, n_classes):
             words = f"column {name} is the target {target} in other words: leave it out, or the model only repeats it"
             yield Finding("disguise", (column.name,), words, remedies=remedies)
-        elif (auc := column_auc(part, y, n_classes)) >= LEAK:
+        elif (auc := column_auc(column, y, n_classes)) >= LEAK:
             words = (
                 f"column {name} alone predicts the target almost perfectly (AUC {_auc_text(auc)}): "
                 f"is it known before {target} is? if not, leave it out"
             )
             yield Finding("leak", (column.name,), words, remedies=remedies)
-        elif part.n_missing and (gap := telling_gap(part, y, n_classes)) is not None:
+        elif column.n_missing and (gap := telling_gap(column, y, n_classes)) is not None:
             where = f"{'is missing' if gap[0] else 'has a value'} almost only where {target} is {quoted(view.names[gap[1]])}"
             words = f"column {name} {where}: is it filled in before {target} is known? if not, leave it out"
             yield Finding("leak", (column.name,), words, remedies=remedies)
@@ -253,7 +250,7 @@ def _is_date(column: ColumnProfile) -> bool:
 
 def _equal(view: TableView) -> Iterator[Finding]:
     first_of: dict[object, ColumnProfile] = {}
-    numbers = _NumberCopies(len(view.rows))
+    numbers = _NumberCopies(view.n_rows)
     for column in (column for column in view.used() if column.n_values > 1):
         earlier = numbers.earlier(column) if column.kind == "number" else None
         if column.kind == "text" or column.n_values <= FEWEST_ROWS:
@@ -297,10 +294,9 @@ class _NumberCopies:
 def _rare_levels(view: TableView) -> Iterator[Finding]:
     meant = {*view.dates, *view.suspicions}
     texts = [column for column in view.used() if column.kind == "text" and column.name not in meant]
-    scale = view.n_all / len(view.rows)
-    rare = {column.name: int((column.counts * scale < FEW_ROWS).sum()) for column in texts}
+    rare = {column.name: int((column.counts * view.scale < FEW_ROWS).sum()) for column in texts}
     few = {name: count for name, count in rare.items() if count}
-    products = sum(_few_products(a, b, scale) for a, b in combinations([c for c in texts if c.n_values <= MOST_LEVELS], 2))
+    products = sum(_few_products(a, b, view.scale) for a, b in combinations([c for c in texts if c.n_values <= MOST_LEVELS], 2))
     if few or products:
         places = listed([f"{count} in {quoted(name)}" for name, count in few.items()])
         n_levels = sum(few.values())
@@ -321,9 +317,9 @@ def _few_products(first: ColumnProfile, second: ColumnProfile, scale: float) -> 
 def _class_sizes(view: TableView) -> Iterator[Finding]:
     if view.y is None:
         return
-    counts = np.bincount(view.y[view.rows], minlength=len(view.names))
+    counts = np.bincount(view.y, minlength=len(view.names))
     rarest, m = int(counts.argmin()), int(counts.sum())
-    rows = round(int(counts[rarest]) * view.n_all / len(view.rows))
+    rows = round(int(counts[rarest]) * view.scale)
     if rows < FEW_ROWS or counts[rarest] < RARE_CLASS * m:
         size = f"{rows:,} {_rows(rows)}, {_share(int(counts[rarest]), m)}"
         words = (
@@ -335,9 +331,9 @@ def _class_sizes(view: TableView) -> Iterator[Finding]:
 
 
 def _order(view: TableView) -> Iterator[Finding]:
-    if len(view.rows) < FEWEST_ROWS:
+    if view.n_rows < FEWEST_ROWS:
         return
-    if view.y is not None and np.count_nonzero(np.diff(view.y[view.rows])) == len(view.names) - 1:
+    if view.y is not None and np.count_nonzero(np.diff(view.y)) == len(view.names) - 1:
         words = (
             f"the rows are sorted by the target {quoted(view.target)}: folds are drawn at random all the same, "
             "but leave out columns that follow the order of the rows"

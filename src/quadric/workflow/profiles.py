@@ -283,7 +283,8 @@ def is_disguise(column: ColumnProfile, y: IntArray, n_classes: int) -> bool:
     if column.n_values != n_classes or column.n_missing > len(y) // 20:
         return False
     present = ~column.absent
-    return int(np.count_nonzero(_counts(column.codes[present], y[present], n_classes, n_classes))) == n_classes
+    cells = _counts(column.codes[present], y[present], n_classes, n_classes) > 0
+    return bool((cells.sum(axis=0) == 1).all() and (cells.sum(axis=1) == 1).all())
 
 
 def telling_gap(column: ColumnProfile, y: IntArray, n_classes: int) -> tuple[bool, int] | None:

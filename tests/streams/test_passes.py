@@ -46,7 +46,7 @@ def odd_columns(rng, m):
 @pytest.mark.parametrize("most_keys", [0, 50, 250_000])
 def test_caps_are_exact_quantiles(monkeypatch, most_keys):
     monkeypatch.setattr(quantiles, "MOST_KEYS", most_keys)
-    for seed in range(30):
+    for seed in range(12):  # each combination of the remainders below
         rng = np.random.default_rng(seed)
         m = int(rng.integers(3, 3000))
         X, weight = odd_columns(rng, m), rng.integers(1, 4, m).astype(float) if seed % 2 else np.ones(m)

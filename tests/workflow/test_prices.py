@@ -29,16 +29,17 @@ def test_prices_are_differences_of_two_fits(n_classes):
     assert [each.rule for each in prices] == ["strong hierarchy", "at most 3 columns", "1 terms out", "all rules"]
     free = {"hierarchy": None, "max_features": None, "exclude": None}
     cell = {"Cs": (16.0,), "ks": (3,), "loss": "least_squares", "terms": "quadratic", "cv": 4}
+    parameters = {name: value for name, value in own.items() if name not in ("k", "C")} | cell
+    ruled = SparseQuadraticSVCCV(**parameters).fit(X, y).cv_scores_.ravel()
     for each, lifted in zip(prices, [*({name: None} for name in free), free], strict=True):
         other = SparseQuadraticSVC(**{**own, **lifted}).fit(X, y)
         objectives = [sum(c.objective for c in fitted.certificates_) for fitted in (model, other)]
         assert prices.objective == pytest.approx(objectives[0], rel=1e-9)
         assert each.objective == pytest.approx(objectives[1], rel=1e-9)
         assert each.cost == pytest.approx(objectives[0] / objectives[1] - 1.0, abs=1e-9)
-        parameters = {name: value for name, value in own.items() if name not in ("k", "C")} | cell
-        scores = [SparseQuadraticSVCCV(**parameters | more).fit(X, y).cv_scores_.ravel() for more in ({}, lifted)]
-        assert each.change.mean == pytest.approx(float(np.mean(scores[1] - scores[0])), abs=1e-9)
-        assert each.change.error == pytest.approx(float(np.std(scores[1] - scores[0], ddof=1) / 2.0), abs=1e-9)
+        change = SparseQuadraticSVCCV(**parameters | lifted).fit(X, y).cv_scores_.ravel() - ruled
+        assert each.change.mean == pytest.approx(float(np.mean(change)), abs=1e-9)
+        assert each.change.error == pytest.approx(float(np.std(change, ddof=1) / 2.0), abs=1e-9)
         names = [f"{label}: " if n_classes > 2 else "" for label in model.classes_[-len(model.coef_) :]]
         terms = [
             {

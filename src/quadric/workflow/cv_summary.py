@@ -71,18 +71,22 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
         return None
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")  # a C that does not converge in time loses by its log-loss
-        tried = [_measured(make_pipeline(StandardScaler(), LogisticRegression(C=C)), X, codes, folds) for C in STRENGTHS]
-    return min(tried, key=lambda model: model.log_loss)
+        tried = [_left_out(make_pipeline(StandardScaler(), LogisticRegression(C=C)), X, codes, folds) for C in STRENGTHS]
+    labels = [codes[test] for _, test in folds]
+    losses = [_mean(_log_loss, chances, labels) for chances in tried]
+    best = tried[np.argmin(losses)]
+    accuracy = _mean(lambda chances, codes: float(np.mean(chances.argmax(axis=1) == codes)), best, labels)
+    auc = _mean(lambda chances, codes: roc_auc_score(codes, chances[:, 1]), best, labels) if n_classes == 2 else None
+    return PlainModel(accuracy, min(losses), auc)
 
 
-def _measured(model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[tuple[IntArray, IntArray]]) -> PlainModel:
-    measures = []
-    for train, test in folds:
-        chances = model.fit(X[train], codes[train]).predict_proba(X[test])
-        area = roc_auc_score(codes[test], chances[:, 1]) if chances.shape[1] == 2 else np.nan
-        measures.append((float(np.mean(chances.argmax(axis=1) == codes[test])), _log_loss(chances, codes[test]), area))
-    accuracy, log_loss, auc = np.mean(measures, axis=0).tolist()
-    return PlainModel(accuracy, log_loss, None if np.isnan(auc) else auc)
+def _left_out(model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[tuple[IntArray, IntArray]]) -> list[FloatArray]:
+    """The probabilities of the rows that each fold leaves out."""
+    return [model.fit(X[train], codes[train]).predict_proba(X[test]) for train, test in folds]
+
+
+def _mean(measure: Callable[[FloatArray, IntArray], float], chances: Sequence[FloatArray], labels: Sequence[IntArray]) -> float:
+    return float(np.mean([measure(*fold) for fold in zip(chances, labels, strict=True)]))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import MAXYEAR, datetime, timedelta
+from functools import cache
 from math import isinf
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -213,10 +214,9 @@ class TrainingOptions:
                 raise OptionError(
                     f"{name} must be rules by the names of columns, got {quoted(getattr(self, name))}", **{name: None}
                 )
-        hints = get_type_hints(type(self))
         for name, wanted in rules.items():
             value = getattr(self, name)
-            if not wanted.holds(value) and not (value is None and type(None) in get_args(hints[name])):
+            if not wanted.holds(value) and not (value is None and type(None) in get_args(_hints()[name])):
                 raise OptionError(f"{name} must be {wanted.words}, got {quoted(value)}", **{name: None})
         if (self.time_column is None) != (self.after is None):
             missing = {"time_column" if self.time_column is None else "after": None}
@@ -306,8 +306,14 @@ def choices() -> dict[str, tuple[str, ...]]:
         Names of options, with their values.
     """
     listed: dict[str, tuple[str, ...]] = {"loss": (AUTO, *LOSS_NAMES)}
-    for name, hint in get_type_hints(TrainingOptions).items():
+    for name, hint in _hints().items():
         for kind in (hint, *get_args(hint)):  # X, or X | None
             if get_origin(kind) is Literal:
                 listed[name] = get_args(kind)
     return listed
+
+
+@cache
+def _hints() -> Mapping[str, Any]:
+    """The types of the options: to read them, Python compiles the text of each."""
+    return get_type_hints(TrainingOptions)

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import shutil
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from helpers.studios import bench_of, loans, session_of
 from quadric import load_model
 from quadric.studio.serving import Serving
+from quadric.studio.session import Session
 from quadric.workflow import TrainingOptions
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
@@ -328,6 +330,102 @@ def test_hostile_names_stay_texts(browser, tmp_path):
         assert HOSTILE in "".join(page.texts("#lines .symbol"))
         assert browser.find_elements(By.TAG_NAME, "img") == []
         assert browser.title == "loans.csv: quadric studio"
+
+
+NAMES = {"long": "A" * 99, "hebrew": "\u05d4\u05db\u05e0\u05e1\u05d4", "turned": "rev\u202eersed"}
+
+
+@pytest.fixture(scope="module")
+def strange_bench():
+    """Names without a space, names that run from right to left, and one that turns what follows it."""
+    rng = np.random.default_rng(1)
+    table = {name: rng.normal(size=200) for name in NAMES.values()}
+    table["group"] = np.where(rng.random(200) < 0.4, "L" * 99, NAMES["hebrew"])
+    f = table[NAMES["long"]] + table[NAMES["hebrew"]] * table[NAMES["turned"]] + (table["group"] == "L" * 99)
+    table["risk"] = np.where(f > 0.3, "B" * 99, NAMES["hebrew"])
+    return bench_of(TrainingOptions(k=6, C=16.0, loss="least_squares", terms="quadratic", positive="B" * 99), table)
+
+
+def test_strange_names_neither_widen_the_page_nor_turn_its_lines(browser, strange_bench, tmp_path):
+    with opened(browser, strange_bench, tmp_path) as page:
+        page.catch_up()
+        page.find("candidate").send_keys("c" * 99)
+        page.find("keep").send_keys(Keys.ENTER)
+        page.find("row").send_keys("7", Keys.TAB)
+        page.browser.find_element(By.CSS_SELECTOR, "#lines .acts button:last-child").send_keys(Keys.ENTER)
+        page.until(lambda: len(page.steps) == 2)
+        page.find("compare").send_keys(Keys.ENTER)
+        page.until(lambda: page.find("compared").is_displayed())
+        page.find("term").send_keys("nonsense")
+        page.find("force").send_keys(Keys.ENTER)  # a message with all names
+        page.until(lambda: page.find("error").is_displayed())
+        browser.execute_script("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+        for width in (1280, 800, 400):
+            metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+            heights = (
+                "return [...document.querySelectorAll('td button, .chips button')].map((n) => n.getBoundingClientRect().height)"
+            )
+            assert max(browser.execute_script(heights)) < 40  # no button is squeezed
+        loose = browser.execute_script(
+            "const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);"
+            "while (walker.nextNode()) if (/[\\u202e\\u0590-\\u05ff]/.test(walker.currentNode.data)"
+            "  && !walker.currentNode.parentNode.closest('bdi, tspan, option, title, desc')) found.push(walker.currentNode.data);"
+            "return found"
+        )
+        assert loose == []
+        assert any(
+            NAMES["turned"] in text for text in page.texts("#lines .symbol, #ties th, #ties td")
+        )  # to be copied as it is
+        assert page.texts("#figures figcaption")[0] == "Objective by number of terms"
+
+
+def test_a_refused_choice_is_taken_back_and_its_message_is_in_view(page):
+    hand = Keyboard(page)
+    hand.write("term", "age*phone=yes")
+    hand.press("force")
+    page.until(lambda: page.texts("#forced li") == ["age*phone=yesRelease"])
+    page.catch_up()
+    page.find("kind").send_keys("lin")
+    page.until(lambda: page.find("error").is_displayed())
+    assert page.browser.execute_script("return document.activeElement.id") == "kind"
+    assert page.find("kind").get_attribute("value") == "quadratic"
+    top, bottom, height = page.browser.execute_script(
+        "const box = document.getElementById('error').getBoundingClientRect(); return [box.top, box.bottom, window.innerHeight]"
+    )
+    assert 0 <= top < bottom <= height
+    assert page.find("error").get_attribute("role") == "alert"
+    assert len(page.steps) == 2
+
+
+@pytest.fixture
+def slow(page, monkeypatch):
+    """A page whose choices take a while."""
+    own = Session.do
+
+    def late(session, choice):
+        time.sleep(0.3)
+        return own(session, choice)
+
+    monkeypatch.setattr(Session, "do", late)
+    return page
+
+
+def test_quick_presses_are_all_heard(slow):
+    slow.find("k").send_keys(*[Keys.ARROW_RIGHT] * 3)
+    slow.until(lambda: len(slow.steps) == 2)
+    assert (slow.texts("#k-output"), slow.steps[-1]) == (["7"], "7 terms")
+    for term in ("age", "income", "months"):
+        slow.browser.find_element(By.ID, "term").clear()
+        slow.browser.find_element(By.ID, "term").send_keys(term)
+        slow.find("forbid").send_keys(Keys.ENTER)
+    slow.until(lambda: len(slow.steps) == 5)
+    slow.browser.execute_script("for (let i = 0; i < 3; i += 1) document.getElementById('undo').click()")
+    slow.until(lambda: len(slow.texts("#steps .later")) == 3)
+    slow.browser.execute_script("for (let i = 0; i < 5; i += 1) document.getElementById('redo').click()")
+    slow.until(lambda: slow.texts("#steps .later") == [])
+    assert not slow.find("error").is_displayed()
 
 
 @pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm install --no-save --prefix .axe axe-core")

@@ -126,7 +126,7 @@ class Session:
             }
 
     def do(self, choice: Mapping[str, Any]) -> State:
-        """Make a choice: one of ``choices.CHOICES``, or "go" to a step.
+        """Make a choice: one of ``choices.CHOICES``, "undo", "redo", or "go" to a step.
 
         Parameters
         ----------
@@ -141,7 +141,9 @@ class Session:
         self._worker.do(None)  # what runs for an older choice only takes time now
         try:
             with self._lock:
-                if choice.get("do") == "go":
+                if choice.get("do") in ("undo", "redo"):  # pressed once too often, they change nothing
+                    self._at = min(max(self._at + (1 if choice["do"] == "redo" else -1), 0), len(self._steps) - 1)
+                elif choice.get("do") == "go":
                     self._go(choice.get("step"))
                 else:
                     self._choose(choice)

@@ -1,9 +1,9 @@
 // What is asked beside the equation: one row, and two candidates side by side.
 import { chart } from "./charts.js";
-import { bodyRow, button, byId, complain, element, headRow, rewritten } from "./elements.js";
+import { bodyRow, button, byId, complain, element, headRow, put, rewritten } from "./elements.js";
 import { tell } from "./talking.js";
 
-let show = null;
+let asked = null;
 let explained = "";
 
 const explainRow = () => {
@@ -11,15 +11,15 @@ const explainRow = () => {
   byId("row-answer").hidden = Number.isNaN(row);
   if (Number.isNaN(row)) return;
   tell("/row", { row }).then((answer) => {
-    byId("row-actual").textContent = `The table says ${answer.actual}.`;
-    byId("row-lines").textContent = answer.lines.join("\n");
+    put(byId("row-actual"), `The table says ${answer.actual}.`);
+    put(byId("row-lines"), answer.lines.join("\n"));
     byId("row-values").replaceChildren(...answer.values.map(bodyRow));
   }).catch(complain);
 };
 
 const candidate = ({ name, notes }, number) => {
   const item = element("li", "", notes ? `${name} (${notes})` : name);
-  item.append(button("Drop", `Drop ${name}`, () => tell("/drop", { number }).then(show).catch(complain)));
+  item.append(button("Drop", `Drop ${name}`, () => asked("/drop", { number })));
   return item;
 };
 
@@ -36,8 +36,9 @@ const pairOfCharts = ({ column, charts }, names) => {
   const pair = element("div", "pair");
   pair.append(element("h3", "", column));
   pair.append(...charts.map((figure, i) => {
-    const side = element("div");
-    side.append(element("p", "small", names[i]), figure ? chart(figure) : element("p", "absent", "not used"));
+    if (figure) return chart(figure, names[i]);
+    const side = element("div", "panel");
+    side.append(element("p", "small", names[i]), element("p", "absent", "not used"));
     return side;
   }));
   return pair;
@@ -46,7 +47,7 @@ const pairOfCharts = ({ column, charts }, names) => {
 const showComparison = (answer) => {
   const { names } = answer;
   byId("compared").hidden = false;
-  byId("differ").textContent = answer.differ;
+  put(byId("differ"), answer.differ);
   byId("compared-terms-head").replaceChildren(...headRow(["Term", ...names]));
   byId("compared-terms").replaceChildren(...answer.terms.map(bodyRow));
   byId("groups-head").replaceChildren(...headRow([...names, "rows", ...answer.classes]));
@@ -66,12 +67,12 @@ export const follow = (state) => {
   explained = now;
 };
 
-export const beginAsking = (shower) => {
-  show = shower;
+export const beginAsking = (request) => {
+  asked = request;
   byId("row").addEventListener("change", explainRow);
   for (const id of ["first", "second"]) byId(id).addEventListener("change", () => { byId(id).dataset.chosen = ""; });
   byId("keep").addEventListener("click", () =>
-    tell("/keep", { name: byId("candidate").value.trim(), notes: byId("why").value }).then(show).catch(complain));
+    asked("/keep", { name: byId("candidate").value.trim(), notes: byId("why").value }));
   byId("compare").addEventListener("click", () =>
     tell("/compare", { first: chosen("first"), second: chosen("second") }).then(showComparison).catch(complain));
 };

@@ -1,4 +1,6 @@
 // Pictures that Python has drawn, as elements. Names in them come from data: they reach the page as text only.
+import { element, TURNING } from "./elements.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 const made = (tag, attributes = {}, text = "") => {
@@ -8,8 +10,12 @@ const made = (tag, attributes = {}, text = "") => {
   return node;
 };
 
+// what bdi is in HTML
+const isolated = (text, i) => i % 2 ? made("tspan", { class: "isolated" }, text) : text;
+
 const shape = ({ tag, attributes, text, title }) => {
-  const node = made(tag, attributes, text);
+  const node = made(tag, attributes);
+  if (text) node.append(...text.split(TURNING).map(isolated));
   if (title) node.prepend(made("title", {}, title));
   return node;
 };
@@ -25,11 +31,11 @@ const key = (kind) => {
 
 const legendLine = ([kind, text]) => {
   const item = document.createElement("li");
-  item.append(key(kind), Object.assign(document.createElement("span"), { textContent: text }));
+  item.append(key(kind), element("span", "", text));
   return item;
 };
 
-export const chart = (figure) => {
+export const chart = (figure, caption = figure.title) => {
   const { id, title, description, legend, width, height, shapes } = figure;
   const svg = made("svg", {
     class: "chart", width, height, viewBox: `0 0 ${width} ${height}`, role: "img",
@@ -38,7 +44,7 @@ export const chart = (figure) => {
   svg.append(made("title", { id: `${id}-title` }, title), made("desc", { id: `${id}-desc` }, description), ...shapes.map(shape));
   const panel = document.createElement("figure");
   panel.className = "panel";
-  panel.append(Object.assign(document.createElement("figcaption"), { textContent: title }), svg);
+  panel.append(element("figcaption", "", caption), svg);
   if (legend.length) {
     const list = document.createElement("ul");
     list.className = "legend";

@@ -1,7 +1,15 @@
 // Small pieces of the page. Names come from data: they reach the page as text only.
 export const byId = (id) => document.getElementById(id);
 
-export const element = (tag, className = "", text = "") => Object.assign(document.createElement(tag), { className, textContent: text });
+// Letters that run from right to left, and marks that make others do so: alone in an element, they turn nothing around them
+export const TURNING = /(\p{Bidi_Control}|[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]+)/u;
+const isolated = (text, i) => i % 2 ? Object.assign(document.createElement("bdi"), { textContent: text }) : text;
+export const put = (node, text) => {
+  node.replaceChildren(...String(text).split(TURNING).map(isolated));
+  return node;
+};
+
+export const element = (tag, className = "", text = "") => put(Object.assign(document.createElement(tag), { className }), text);
 
 export const button = (text, label, act) => {
   const node = element("button", "small", text);
@@ -21,7 +29,7 @@ export const bodyRow = ([head, ...cells]) => {
 };
 
 export const complain = (error) => {
-  byId("error").textContent = error.message;
+  put(byId("error"), error.message);
   byId("error").hidden = false;
 };
 

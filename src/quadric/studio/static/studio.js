@@ -1,16 +1,39 @@
 // The page shows what the server has computed, and tells it what was chosen.
 import { chart } from "./charts.js";
 import { beginAsking, follow } from "./asking.js";
-import { bodyRow, button, byId, complain, element, forget, rewritten } from "./elements.js";
+import { bodyRow, button, byId, complain, element, forget, put, rewritten } from "./elements.js";
 import { ask, enter, listen, tell } from "./talking.js";
 
+// What is on the page, the newest state that is known, and requests that may still change it
 let shown = null;
+let newest = null;
+let underway = 0;
 
-const choose = (choice) => tell("/do", choice).then(show).catch((error) => {
-  forget(); // what was clicked may look as if it held
-  if (shown) show(shown);
-  complain(error);
-});
+const learn = (state) => { if (state && (!newest || state.told >= newest.told)) newest = state; };
+
+// Nothing is drawn between quick choices: an older answer would take from under the hand what a newer choice is about to set
+const request = async (path, value, isVoid) => {
+  underway += 1;
+  try {
+    const state = await tell(path, value, isVoid);
+    learn(state);
+    if (state) byId("error").hidden = true;
+  } catch (error) {
+    forget(); // what was chosen may look as if it held
+    complain(error);
+  }
+  underway -= 1;
+  if (!underway && newest) show(newest);
+};
+
+// A slider passes many stops on its way: those that wait for their turn give way to the next one
+let before = null;
+const choose = (choice) => {
+  const own = { kind: choice.do, isVoid: false };
+  if (before && before.kind === own.kind && ["k", "cutoff"].includes(own.kind)) before.isVoid = true;
+  before = own;
+  return request("/do", choice, () => own.isVoid);
+};
 
 const equationLine = (part) => {
   const item = element("li", part.forced ? "forced" : "");
@@ -36,11 +59,11 @@ const tieRow = ({ out, into, price, score }) => {
 
 const showTies = ({ ties, sets }) => {
   byId("prove").disabled = !ties || sets !== null;
-  byId("sets-words").textContent = sets ? sets.words : "";
+  put(byId("sets-words"), sets ? sets.words : "");
   byId("sets-details").hidden = !sets || !sets.best.length;
   rewritten(byId("sets"), sets ? sets.best.map(bodyRow) : []);
   byId("ties-table").hidden = !ties || !ties.length;
-  byId("ties-words").textContent = !ties ? "The folds are running." : ties.length ? "" : "No exchange of one term was found that costs less than 10 % of the objective.";
+  put(byId("ties-words"), !ties ? "The folds are running." : ties.length ? "" : "No exchange of one term was found that costs less than 10 % of the objective.");
   rewritten(byId("ties"), (ties || []).map(tieRow));
 };
 
@@ -86,36 +109,42 @@ const signOf = (column, signs, now) => {
 
 const labelTable = (table, names) => table.map((counts, i) => bodyRow([`is ${names[i]}`, ...counts.map(String)]));
 
-const set = (id, value) => { if (document.activeElement !== byId(id)) byId(id).value = value; };
+// A value that is being typed, or a slider that is being drawn, is left alone until it is a choice
+const EDITED = "edited";
+for (const control of document.querySelectorAll("#k, #cutoff, #C")) {
+  control.addEventListener("input", () => control.classList.add(EDITED));
+  for (const end of ["change", "blur", "pointerup"]) control.addEventListener(end, () => control.classList.remove(EDITED));
+}
+const set = (id, value, text) => {
+  if (byId(id).classList.contains(EDITED)) return;
+  if (byId(id).value !== String(value)) byId(id).value = value;
+  if (text !== undefined) byId(`${id}-output`).textContent = text;
+};
 
-const showSource = (text) => { if (byId("source").textContent !== text) byId("source").textContent = text; };
+const showSource = (text) => { if (byId("source").textContent !== text) put(byId("source"), text); };
 
-const show = (state, keepsError = false) => {
-  if (!keepsError) byId("error").hidden = true;
-  if (shown && state.told < shown.told) return;
+const show = (state) => {
   shown = state;
   const { k, ks, rules, equation } = state;
   byId("k").max = ks.length - 1;
-  byId("k").value = ks.indexOf(k);
+  set("k", ks.indexOf(k), k);
   byId("k").setAttribute("aria-valuetext", equation.heading);
-  byId("k-output").textContent = k;
-  byId("terms-heading").textContent = equation.heading;
-  byId("status").textContent = state.status;
+  put(byId("terms-heading"), equation.heading);
+  put(byId("status"), state.status);
   byId("progress").hidden = state.settled;
   showSource(state.source);
   rewritten(byId("lines"), [...equation.lines, equation.constant].map(equationLine));
-  byId("centred").textContent = equation.centred;
-  byId("expanded").textContent = equation.expanded;
+  put(byId("centred"), equation.centred);
+  put(byId("expanded"), equation.expanded);
   rewritten(byId("measures"), state.measures.map(measureRow));
   byId("proof").replaceChildren(...state.proof.map((text) => element("li", "", text)));
-  rewritten(byId("figures"), state.figures.map(chart));
+  rewritten(byId("figures"), state.figures.map((figure) => chart(figure)));
   rewritten(byId("effects"), state.effects.map(effect));
   showTies(state);
   byId("cutting").hidden = !rules.has_cutoff;
-  byId("cutoff").value = rules.cutoff;
-  byId("cutoff-output").textContent = rules.cutoff.toFixed(2);
-  byId("labels-words").textContent = state.labels.words;
-  byId("labels-caption").textContent = `Rows by class and label, ${state.labels.where}`;
+  set("cutoff", rules.cutoff, rules.cutoff.toFixed(2));
+  put(byId("labels-words"), state.labels.words);
+  put(byId("labels-caption"), `Rows by class and label, ${state.labels.where}`);
   byId("labels").replaceChildren(...labelTable(state.labels.table, constant.classes));
   rewritten(byId("forced"), rules.include.map(released));
   rewritten(byId("forbidden"), rules.exclude.map(released));
@@ -128,7 +157,7 @@ const show = (state, keepsError = false) => {
   rewritten(byId("steps"), state.steps.map((one, i) => step(one, i, state.at)));
   byId("undo").disabled = state.at === 0;
   byId("redo").disabled = state.at === state.steps.length - 1;
-  byId("command").textContent = state.command;
+  put(byId("command"), state.command);
   follow(state);
 };
 
@@ -136,25 +165,27 @@ let constant = null;
 const begin = (start) => {
   constant = start;
   const [other, event] = start.classes;
-  byId("name").textContent = start.name;
+  put(byId("name"), start.name);
   document.title = `${start.name}: quadric studio`;
-  byId("subject").textContent = `f is the score of ${start.target} = ${event}. ${start.rows} rows.`;
-  byId("cutoff-label").textContent = `Label ${event} above this probability`;
-  byId("label-0").textContent = `labelled ${other}`;
-  byId("label-1").textContent = `labelled ${event}`;
-  byId("folder").textContent = `Files are written to ${start.folder}.`;
+  put(byId("subject"), `f is the score of ${start.target} = ${event}. ${start.rows} rows.`);
+  put(byId("cutoff-label"), `Label ${event} above this probability`);
+  put(byId("label-0"), `labelled ${other}`);
+  put(byId("label-1"), `labelled ${event}`);
+  put(byId("folder"), `Files are written to ${start.folder}.`);
   byId("terms").replaceChildren(...start.terms.map((value) => Object.assign(element("option"), { value })));
   byId("loss").replaceChildren(...start.losses.map((name) => Object.assign(element("option", "", name), { value: name })));
   byId("file").value = start.file;
-  beginAsking(show);
-  show(start.state);
+  beginAsking(request);
+  learn(start.state);
+  show(newest);
   byId("main").hidden = false;
 };
 
 const hear = (message) => {
-  if (message.state && shown) show(message.state, true);
+  learn(message.state);
+  if (message.state && shown && !underway) show(newest);
   if (message.source !== undefined) showSource(message.source);
-  if (message.saved) byId("saved").textContent = message.saved;
+  if (message.saved !== undefined) put(byId("saved"), message.saved);
   if (message.progress !== undefined) byId("progress").value = message.progress;
   if (message.error || message.end) complain(new Error(message.error || message.end));
 };
@@ -174,17 +205,17 @@ onChange("loss", (node) => ({ do: "loss", loss: node.value }));
 onChange("C", (node) => ({ do: "C", C: node.valueAsNumber }));
 onTerm("force");
 onTerm("forbid");
-byId("undo").addEventListener("click", () => choose({ do: "go", step: shown.at - 1 }));
-byId("redo").addEventListener("click", () => choose({ do: "go", step: shown.at + 1 }));
+byId("undo").addEventListener("click", () => choose({ do: "undo" }));
+byId("redo").addEventListener("click", () => choose({ do: "redo" }));
 for (const id of ["choose", "prove"]) {
   byId(id).addEventListener("click", () => { byId("progress").hidden = false; tell(`/${id}`, {}).catch(complain); });
 }
 
 const saving = (path) => () => {
-  byId("saved").textContent = "Saving";
+  put(byId("saved"), "Saving");
   tell(path, { name: byId("file").value.trim(), notes: byId("notes").value })
-    .then(({ saved }) => { byId("saved").textContent = saved; byId("error").hidden = true; })
-    .catch((error) => { byId("saved").textContent = ""; complain(error); });
+    .then(({ saved }) => { put(byId("saved"), saved); byId("error").hidden = true; })
+    .catch((error) => { put(byId("saved"), ""); complain(error); });
 };
 byId("save").addEventListener("click", saving("/save"));
 byId("report").addEventListener("click", saving("/report"));

@@ -1,6 +1,6 @@
 // Requests to the server on this machine, one at a time: a newer choice waits for the answer to the one before.
 const answered = async (response) => {
-  const value = await response.json();
+  const value = await response.json().catch(() => ({}));
   if (!response.ok) throw new Error(value.error || "The server gave no answer.");
   return value;
 };
@@ -13,9 +13,10 @@ const posted = (path, value) =>
   fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(value) })
     .catch(away).then(answered);
 
+// A request that is void when its turn comes is not sent, and has no answer
 let last = Promise.resolve();
-export const tell = (path, value) => {
-  last = last.catch(() => {}).then(() => posted(path, value));
+export const tell = (path, value, isVoid = () => false) => {
+  last = last.catch(() => {}).then(() => isVoid() ? null : posted(path, value));
   return last;
 };
 

@@ -72,7 +72,7 @@ def test_bootstrap_intervals_are_quantiles_of_the_measures_of_bootstrap_samples(
     drawn = [of_rows(sample, np.repeat(np.arange(80), counts.astype(int))) for counts in bootstrap_counts(80, None, n_boot, 3)]
     for name, value in own.items():
         ends = np.quantile([each[name] for each in drawn], [0.025, 0.975])
-        assert (found[name].value, found[name].low, found[name].high) == pytest.approx((value, *ends), abs=1e-8)
+        assert (found[name].value, found[name].low, found[name].high) == pytest.approx((value, *ends), abs=1e-10)
     assert found["Gini"].low == pytest.approx(2 * found["AUC"].low - 1, abs=1e-15)
 
 

@@ -93,7 +93,7 @@ def test_missing_values_and_grouped_levels_have_points_of_their_own():
     assert debt.values.levels == ("missing",)
     assert debt.values.counts[-1] == 32
     at_rows = np.mean([mean_score(model, table, "debt", value) for value in table["debt"].tolist()])
-    assert_allclose(debt.at_levels.value, [mean_score(model, table, "debt", np.nan) - at_rows], rtol=1e-9)
+    assert_allclose(debt.at_levels.value, [mean_score(model, table, "debt", np.nan) - at_rows], rtol=1e-10)
     assert list(found["home"].at_levels.value) == sorted(found["home"].at_levels.value)
 
 
@@ -112,11 +112,11 @@ def test_bands_and_importances_are_those_of_the_refits(target):
             at_rows = [np.mean([mean_score(refit, table, name, v) for v in table[name].tolist()]) for refit in refits]
             heights = [[mean_score(refit, table, name, v) for v in column.grid[::25]] for refit in refits]
             curves = sign * (np.array(heights) - np.array(at_rows)[:, None])
-            assert_allclose(column.curve.low[::25], np.quantile(curves, 0.1, axis=0), rtol=1e-9, atol=1e-9)
-            assert_allclose(column.curve.high[::25], np.quantile(curves, 0.9, axis=0), rtol=1e-9, atol=1e-9)
+            assert_allclose(column.curve.low[::25], np.quantile(curves, 0.1, axis=0), rtol=1e-10, atol=1e-10)
+            assert_allclose(column.curve.high[::25], np.quantile(curves, 0.9, axis=0), rtol=1e-10, atol=1e-10)
         sizes = [importance(refit, table, name) for refit in refits]
-        assert_allclose(column.importance.value, importance(model, table, name), rtol=1e-9)
-        assert_allclose((column.importance.low, column.importance.high), np.quantile(sizes, (0.1, 0.9)), rtol=1e-9)
+        assert_allclose(column.importance.value, importance(model, table, name), rtol=1e-10)
+        assert_allclose((column.importance.low, column.importance.high), np.quantile(sizes, (0.1, 0.9)), rtol=1e-10)
 
 
 def scored_with(model, view, coef):

@@ -36,10 +36,10 @@ def test_groups_are_what_counting_says_and_terms_sum(champion, approval):
     change = points[1] - points[0]
     for group, rows in zip(found.groups, expected, strict=True):
         assert group.n_bad == bad[rows].sum()
-        assert group.points == pytest.approx(change[rows].mean() - change.mean(), abs=1e-8)
+        assert group.points == pytest.approx(change[rows].mean() - change.mean(), abs=1e-10)
         assert (len(group.terms) > 0) == (group.name in SWAPPED)
         if group.terms:
-            assert sum(value for _, value in group.terms) == pytest.approx(group.points, abs=1e-9)
+            assert sum(value for _, value in group.terms) == pytest.approx(group.points, abs=1e-10)
     assert sum(group.n_rows for group in found.groups) == 800
 
 

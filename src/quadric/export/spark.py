@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -79,6 +79,12 @@ class _SparkWriter(sql.Writer):
     def number(value: float) -> str:
         """A number as a double, also where a setting makes decimals of numbers with an exponent."""
         return f"{float(value)!r}D"
+
+    def _formula(self, used: Sequence[int], write: Callable[[Mapping[int, str]], str]) -> str:
+        """Without queries within queries, which expressions of Spark cannot have; Spark itself computes what repeats once."""
+        texts = {i: self._text(column) for i, column in enumerate(self.model.inputs)}
+        variables = {v: self.model.variables[v] for v in used}
+        return write({v: self._variable(variable, self._feature(variable, texts)) for v, variable in variables.items()})
 
     def _score(self, surface: QuadraticSurface) -> str:
         return self._required(f"nanvl({super()._score(surface)}, {NULL})", "DOUBLE")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import chain
@@ -195,7 +195,7 @@ class Writer:
     def statement(self, table: str) -> str:
         scored, calibrated = self.identifier(self.prefix + "scored"), self.identifier(self.prefix + "calibrated")
         scores, chances, label = self.steps()
-        terms = [f"{self._product(term, by)} AS {name}" for term, by, name in self._terms()]
+        terms = [f"{self._points_of(term, by)} AS {name}" for term, by, name in self._terms()]
         parts, source = [f"{scored} AS (\n{_select('d', [*terms, *scores], table)}\n{self._guard()}\n)"], scored
         if chances:
             parts.append(f"{calibrated} AS (\n{_select('s', chances, scored)}\n)")
@@ -223,8 +223,11 @@ class Writer:
         products = self.model.surfaces[0].products
         return [(term, self.model.points.slope, self.identifier(name)) for term, name in zip(products, names, strict=True)]
 
-    def _product(self, term: Product, by: float = 1.0) -> str:
-        return " * ".join([self.number(by * term.coefficient), *(self._variable(v) for v in term.factors)])
+    def _points_of(self, term: Product, by: float) -> str:
+        return self._formula(term.factors, lambda variables: self._product(term, variables, by))
+
+    def _product(self, term: Product, variables: Mapping[int, str], by: float = 1.0) -> str:
+        return " * ".join([self.number(by * term.coefficient), *(variables[v] for v in term.factors)])
 
     def _new_names(self) -> list[list[str]]:
         outputs = self.model.outputs(self.prefix)
@@ -250,15 +253,40 @@ class Writer:
         return [f"CASE WHEN {_finite(scores)} THEN {total} END"]
 
     def _score(self, surface: QuadraticSurface) -> str:
-        terms = [self._product(term) for term in surface.products]
+        every = range(len(self.model.variables))
         # a row that is refused has no score at all, not only none of the classes that use the column
-        foreign = set(range(len(self.model.variables))).difference(*(t.factors for t in surface.products))
-        checks = [f"0e0 * {self._variable(v)}" for v in sorted(foreign)]
-        return _sum_of([f"CAST({self.number(surface.c)} AS {self.double_type})", *terms, *checks])
+        foreign = sorted(set(every).difference(*(term.factors for term in surface.products)))
+        start = f"CAST({self.number(surface.c)} AS {self.double_type})"
 
-    def _variable(self, position: int) -> str:
-        variable = self.model.variables[position]
-        text = self._feature(variable)
+        def total(variables: Mapping[int, str]) -> str:
+            terms = [self._product(term, variables) for term in surface.products]
+            return _sum_of([start, *terms, *(f"0e0 * {variables[v]}" for v in foreign)])
+
+        return self._formula(every, total)
+
+    def _formula(self, used: Sequence[int], write: Callable[[Mapping[int, str]], str]) -> str:
+        """A formula of variables, from queries within a query: trimmed texts, their codes, and the capped values of these.
+
+        Each is computed once, however often the next one names it. LIMIT keeps databases from writing them out again.
+        """
+        used = sorted(set(used))
+        inputs = sorted({self.model.variables[v].feature.input for v in used})
+        texts = {i: f"a.t{i}" for i in inputs}
+        codes = {v: f"b.c{v}" for v in used}
+        levels = [
+            [f"{self._text(self.model.inputs[i])} AS t{i}" for i in inputs],
+            [f"{self._feature(self.model.variables[v], texts)} AS c{v}" for v in used],
+            [f"{self._variable(self.model.variables[v], codes[v])} AS x{v}" for v in used],
+        ]
+        source = ""
+        for alias, level in zip("abx", levels, strict=True):
+            listed = ",\n      ".join(level)
+            source = f"(SELECT\n      {listed}{source} LIMIT 1) AS {alias}"
+            source = f"\n    FROM {source}"
+        return f"(SELECT {write({v: f'x.x{v}' for v in used})}{source})"
+
+    def _variable(self, variable: Variable, code: str) -> str:
+        text = code
         if variable.limits:  # the databases share no function for this, and infinity is no value
             ranges = {"<": (-sys.float_info.max, variable.low), ">": (variable.high, sys.float_info.max)}
             beyond = {sign: "{} BETWEEN {} AND {}".format(text, *map(self.number, ranges[sign])) for sign in variable.limits}
@@ -267,9 +295,9 @@ class Writer:
             text = f"({text} - {self.number(variable.center)})"
         return text if variable.scale == 1.0 else f"({text} / {self.number(variable.scale)})"
 
-    def _feature(self, variable: Variable) -> str:
+    def _feature(self, variable: Variable, texts: Mapping[int, str]) -> str:
         feature, column = variable.feature, self.model.inputs[variable.feature.input]
-        value, absent = self._cell(column)
+        value, absent = self._cell(column, texts[feature.input])
         missing = self._number_or_null(feature.missing)
         if feature.kind != "number":
             by_value: dict[float, list[str]] = {}
@@ -283,14 +311,17 @@ class Writer:
             return _cases([(absent, missing)], value)
         return f"({value})" if feature.missing is None else f"COALESCE({value}, {missing})"
 
-    def _cell(self, column: InputColumn) -> tuple[str, str]:
-        """The value of a column as a number or a text, and the condition that it is missing."""
+    def _text(self, column: InputColumn) -> str:
+        """A cell as a text, without the blanks around it."""
+        text = f"CAST({self.table}{self.identifier(column.name)} AS {self.text_type})"
+        return self._trimmed(text) if column.blanks else text
+
+    def _cell(self, column: InputColumn, text: str) -> tuple[str, str]:
+        """The value of a column as a number or a text, and the condition that it is missing, from its text."""
         name = self.table + self.identifier(column.name)
-        text = f"CAST({name} AS {self.text_type})"
-        text = self._trimmed(text) if column.blanks else text
         texts, numbers = missing_values(column)
-        listed = ", ".join(["''", *["'nan'"] * (column.type == "number"), *map(self._lowered, texts)])
-        means_missing = f"LOWER({text}) IN ({listed})"
+        listed = dict.fromkeys(["''", *["'nan'"] * (column.type == "number"), *map(self._lowered, texts)])
+        means_missing = f"LOWER({text}) IN ({', '.join(listed)})"
         if column.type == "number":
             value = self._number_cell(column, text, means_missing)
             for code in numbers:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -71,18 +70,24 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
         return None
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")  # a C that does not converge in time loses by its log-loss
-        tried = [_measured(make_pipeline(StandardScaler(), LogisticRegression(C=C)), X, codes, folds) for C in STRENGTHS]
-    return min(tried, key=lambda model: model.log_loss)
+        chances = zip(*(_chances(X, codes, *fold) for fold in folds), strict=True)
+    truths = [codes[test] for _, test in folds]
+    return min((_measured(of_folds, truths) for of_folds in chances), key=lambda model: model.log_loss)
 
 
-def _measured(model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[tuple[IntArray, IntArray]]) -> PlainModel:
-    measures = []
-    for train, test in folds:
-        chances = model.fit(X[train], codes[train]).predict_proba(X[test])
-        area = roc_auc_score(codes[test], chances[:, 1]) if chances.shape[1] == 2 else np.nan
-        measures.append((float(np.mean(chances.argmax(axis=1) == codes[test])), _log_loss(chances, codes[test]), area))
-    accuracy, log_loss, auc = np.mean(measures, axis=0).tolist()
-    return PlainModel(accuracy, log_loss, None if np.isnan(auc) else auc)
+def _chances(X: FloatArray, codes: IntArray, train: IntArray, test: IntArray) -> list[FloatArray]:
+    """Probabilities of the rows that a fold left out, with each C."""
+    scaler = StandardScaler().fit(X[train])
+    Z, left = scaler.transform(X[train]), scaler.transform(X[test])
+    return [LogisticRegression(C=C).fit(Z, codes[train]).predict_proba(left) for C in STRENGTHS]
+
+
+def _measured(chances: Sequence[FloatArray], truths: Sequence[IntArray]) -> PlainModel:
+    both = list(zip(chances, truths, strict=True))
+    accuracy = np.mean([np.mean(of_rows.argmax(axis=1) == codes) for of_rows, codes in both])
+    areas = [roc_auc_score(codes, of_rows[:, 1]) for of_rows, codes in both if of_rows.shape[1] == 2]
+    log_loss = np.mean([_log_loss(of_rows, codes) for of_rows, codes in both])
+    return PlainModel(float(accuracy), float(log_loss), float(np.mean(areas)) if areas else None)
 
 
 @dataclass(frozen=True)

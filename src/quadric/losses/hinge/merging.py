@@ -70,18 +70,18 @@ def _sums(group: IntArray, values: FloatArray) -> FloatArray:
 
 def _hashes(qp: HingeQP, rows: IntArray, n_columns: int) -> npt.NDArray[np.uint64]:
     """Numbers that are equal for equal rows, labels and targets, and hardly ever otherwise."""
-    values = np.column_stack([qp.A[rows, :n_columns], qp.y[rows], qp.target[rows]]) + 0.0  # -0.0 becomes 0.0
-    bits = values.view(np.uint64)
-    bits ^= bits >> np.uint64(32)  # short numbers have all their digits in the upper half
-    factors = np.random.default_rng(0).integers(1, 2**63, size=bits.shape[1], dtype=np.uint64)
-    return np.asarray((bits * (2 * factors + 1)).sum(axis=1))
+    factors = np.random.default_rng(0).integers(1, 2**63, size=n_columns + 2, dtype=np.uint64)
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    for column, factor in zip((*qp.A.T[:n_columns], qp.y, qp.target), factors, strict=True):
+        bits = (column[rows] + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+        hashes += (bits ^ bits >> np.uint64(32)) * (2 * factor + 1)  # short numbers have all their digits in the upper half
+    return hashes
 
 
 def _repeated(hashes: npt.NDArray[np.uint64]) -> IntArray:
     """Positions of the numbers that occur more than once."""
-    order = np.argsort(hashes, kind="stable")
-    same = np.diff(hashes[order]) == 0
-    return np.sort(order[np.append(same, False) | np.append(False, same)])
+    ranked = np.sort(hashes)
+    return np.flatnonzero(np.isin(hashes, ranked[1:][ranked[1:] == ranked[:-1]]))
 
 
 def _equal(qp: HingeQP, rows: IntArray, others: IntArray) -> bool:

@@ -166,7 +166,7 @@ def lowest_interval(kinks: FloatArray, weight: FloatArray, slope: float, total: 
     total : float
         Weight that slopes are made of.
     """
-    order, flat = np.argsort(kinks, kind="stable"), BALANCE_TOLERANCE * total
+    order, flat = np.argsort(kinks), BALANCE_TOLERANCE * total
     slopes = slope + np.append(0.0, np.cumsum(weight[order]))
     ends = np.concatenate([[-np.inf], kinks[order], [np.inf]])
     return float(ends[np.searchsorted(slopes, -flat)]), float(ends[np.searchsorted(slopes, flat, side="right")])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.losses.hinge.qp import DistinctRows, HingeQP, HingeSolution
 from quadric.types import FloatArray, IntArray
 
 FEW_COLUMNS = 16  # rows that differ in these need not be compared in all
@@ -36,19 +36,11 @@ class MergedRows:
     @staticmethod
     def of(qp: HingeQP) -> MergedRows | None:
         """None where all rows differ."""
-        if qp.all_differ:
+        rows = qp.distinct or distinct_rows(qp)
+        if rows.group is None:
             return None
-        suspects = _repeated(_hashes(qp, np.arange(len(qp.y)), min(FEW_COLUMNS, qp.A.shape[1])))
-        if len(suspects) == 0:
-            return None
-        _, first, same = np.unique(_hashes(qp, suspects, qp.A.shape[1]), return_index=True, return_inverse=True)
-        leader = np.arange(len(qp.y))
-        leader[suspects] = suspects[first][same.ravel()]
-        kept, group = np.unique(leader, return_inverse=True)
-        if len(kept) == len(leader) or not _equal(qp, suspects, leader[suspects]):
-            return None
-        upper = _sums(group, qp.upper)
-        return MergedRows(HingeQP(qp.A[kept], qp.y[kept], upper, qp.P, qp.g, qp.offset, qp.target[kept]), qp, group)
+        merged = HingeQP(rows.A, rows.y, _sums(rows.group, qp.upper), qp.P, qp.g, qp.offset, rows.target)
+        return MergedRows(merged, qp, rows.group)
 
     def together(self, alpha: FloatArray | None) -> FloatArray | None:
         """Multipliers of the merged rows."""
@@ -62,6 +54,21 @@ class MergedRows:
         """Multipliers of the original: equal rows share theirs by their weights."""
         share: FloatArray = (alpha / self.qp.upper)[self.group]
         return share * self.original.upper
+
+
+def distinct_rows(qp: HingeQP) -> DistinctRows:
+    """The rows of a problem of which no two are equal, have equal labels and equal targets."""
+    all_differ = DistinctRows(qp.A, qp.y, qp.target, None)
+    suspects = _repeated(_hashes(qp, np.arange(len(qp.y)), min(FEW_COLUMNS, qp.A.shape[1])))
+    if len(suspects) == 0:
+        return all_differ
+    _, first, same = np.unique(_hashes(qp, suspects, qp.A.shape[1]), return_index=True, return_inverse=True)
+    leader = np.arange(len(qp.y))
+    leader[suspects] = suspects[first][same.ravel()]
+    kept, group = np.unique(leader, return_inverse=True)
+    if len(kept) == len(leader) or not _equal(qp, suspects, leader[suspects]):
+        return all_differ
+    return DistinctRows(qp.A[kept], qp.y[kept], qp.target[kept], group)
 
 
 def _sums(group: IntArray, values: FloatArray) -> FloatArray:

@@ -45,6 +45,33 @@ def test_files_are_looked_for_before_anything_heavy_is_imported(tmp_path):
         assert "there is no file" in told or "exists" in told
 
 
+def test_garbage_is_collected_after_the_imports(tmp_path):
+    data = tmp_path / "data.csv"
+    data.write_text("a,b\n1,x\n")
+    for options in ("C='shoe'", "C='1'"):
+        code = f"""
+import gc, typer
+from typing import Annotated
+from pathlib import Path
+from quadric.cli.options import expanded
+
+def made(*, C: Annotated[str, typer.Option()]) -> float:
+    print(gc.isenabled(), file=sys.stderr)
+    return float(C)
+
+@expanded(options=made)
+def command(*, options: float) -> None:
+    pass
+
+try:
+    command({options})
+except ValueError:
+    pass
+print(gc.isenabled(), file=sys.stderr)
+"""
+        assert loaded_after(code).splitlines()[:2] == ["False", "True"]
+
+
 @pytest.mark.parametrize("package", [quadric, workflow, review])
 def test_lazy_names_are_there(package):
     for name in package.__all__:

@@ -115,9 +115,10 @@ class Sigmoids:
         middle = (weight * binned.value).sum(axis=1, keepdims=True) / whole
         spread = np.sqrt((weight * (binned.value - middle) ** 2).sum(axis=1, keepdims=True) / whole)
         spread[spread == 0.0] = 1.0
-        x = (binned.value - middle) / spread
         constant = logit((weight * target).sum(axis=1) / whole[:, 0])
-        slope, offset = _likeliest(x, target, weight / whole, constant)
+        first = np.argsort(weight == 0.0, axis=1, kind="stable")[:, : np.count_nonzero(weight, axis=1).max()]
+        x, target, weight = (np.take_along_axis(each, first, axis=1) for each in (binned.value, target, weight))
+        slope, offset = _likeliest((x - middle) / spread, target, weight / whole, constant)
         falls = slope < 0.0
         slope[falls], offset[falls] = 0.0, constant[falls]
         slope /= spread[:, 0]

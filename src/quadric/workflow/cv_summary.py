@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
@@ -71,7 +70,7 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
         return None
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")  # a C that does not converge in time loses by its log-loss
-        tried = [_left_out(make_pipeline(StandardScaler(), LogisticRegression(C=C)), X, codes, folds) for C in STRENGTHS]
+        tried = list(zip(*(_left_out(X, codes, *fold) for fold in folds), strict=True))
     labels = [codes[test] for _, test in folds]
     losses = [_mean(_log_loss, chances, labels) for chances in tried]
     best = tried[np.argmin(losses)]
@@ -80,9 +79,11 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
     return PlainModel(accuracy, min(losses), auc)
 
 
-def _left_out(model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[tuple[IntArray, IntArray]]) -> list[FloatArray]:
-    """The probabilities of the rows that each fold leaves out."""
-    return [model.fit(X[train], codes[train]).predict_proba(X[test]) for train, test in folds]
+def _left_out(X: FloatArray, codes: IntArray, train: IntArray, test: IntArray) -> list[FloatArray]:
+    """Probabilities of the rows that a fold left out, with each C."""
+    scaler = StandardScaler().fit(X[train])
+    Z, left = scaler.transform(X[train]), scaler.transform(X[test])
+    return [LogisticRegression(C=C).fit(Z, codes[train]).predict_proba(left) for C in STRENGTHS]
 
 
 def _mean(measure: Callable[[FloatArray, IntArray], float], chances: Sequence[FloatArray], labels: Sequence[IntArray]) -> float:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from quadric.losses.hinge.qp import HingeQP, HingeSolution
+from quadric.losses.hinge.qp import DistinctRows, HingeQP, HingeSolution
 from quadric.types import FloatArray, IntArray
 
 FEW_COLUMNS = 16  # rows that differ in these need not be compared in all
@@ -36,19 +36,11 @@ class MergedRows:
     @staticmethod
     def of(qp: HingeQP) -> MergedRows | None:
         """None where all rows differ."""
-        if qp.all_differ:
+        rows = qp.distinct or distinct_rows(qp)
+        if rows.group is None:
             return None
-        suspects = _repeated(_hashes(qp, np.arange(len(qp.y)), min(FEW_COLUMNS, qp.A.shape[1])))
-        if len(suspects) == 0:
-            return None
-        _, first, same = np.unique(_hashes(qp, suspects, qp.A.shape[1]), return_index=True, return_inverse=True)
-        leader = np.arange(len(qp.y))
-        leader[suspects] = suspects[first][same.ravel()]
-        kept, group = np.unique(leader, return_inverse=True)
-        if len(kept) == len(leader) or not _equal(qp, suspects, leader[suspects]):
-            return None
-        upper = _sums(group, qp.upper)
-        return MergedRows(HingeQP(qp.A[kept], qp.y[kept], upper, qp.P, qp.g, qp.offset, qp.target[kept]), qp, group)
+        merged = HingeQP(rows.A, rows.y, _sums(rows.group, qp.upper), qp.P, qp.g, qp.offset, rows.target)
+        return MergedRows(merged, qp, rows.group)
 
     def together(self, alpha: FloatArray | None) -> FloatArray | None:
         """Multipliers of the merged rows."""
@@ -64,24 +56,39 @@ class MergedRows:
         return share * self.original.upper
 
 
+def distinct_rows(qp: HingeQP) -> DistinctRows:
+    """The rows of a problem of which no two are equal, have equal labels and equal targets."""
+    all_differ = DistinctRows(qp.A, qp.y, qp.target, None)
+    suspects = _repeated(_hashes(qp, np.arange(len(qp.y)), min(FEW_COLUMNS, qp.A.shape[1])))
+    if len(suspects) == 0:
+        return all_differ
+    _, first, same = np.unique(_hashes(qp, suspects, qp.A.shape[1]), return_index=True, return_inverse=True)
+    leader = np.arange(len(qp.y))
+    leader[suspects] = suspects[first][same.ravel()]
+    kept, group = np.unique(leader, return_inverse=True)
+    if len(kept) == len(leader) or not _equal(qp, suspects, leader[suspects]):
+        return all_differ
+    return DistinctRows(qp.A[kept], qp.y[kept], qp.target[kept], group)
+
+
 def _sums(group: IntArray, values: FloatArray) -> FloatArray:
     return np.bincount(group, weights=values).astype(float)
 
 
 def _hashes(qp: HingeQP, rows: IntArray, n_columns: int) -> npt.NDArray[np.uint64]:
     """Numbers that are equal for equal rows, labels and targets, and hardly ever otherwise."""
-    values = np.column_stack([qp.A[rows, :n_columns], qp.y[rows], qp.target[rows]]) + 0.0  # -0.0 becomes 0.0
-    bits = values.view(np.uint64)
-    bits ^= bits >> np.uint64(32)  # short numbers have all their digits in the upper half
-    factors = np.random.default_rng(0).integers(1, 2**63, size=bits.shape[1], dtype=np.uint64)
-    return np.asarray((bits * (2 * factors + 1)).sum(axis=1))
+    factors = np.random.default_rng(0).integers(1, 2**63, size=n_columns + 2, dtype=np.uint64)
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    for column, factor in zip((*qp.A.T[:n_columns], qp.y, qp.target), factors, strict=True):
+        bits = (column[rows] + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+        hashes += (bits ^ bits >> np.uint64(32)) * (2 * factor + 1)  # short numbers have all their digits in the upper half
+    return hashes
 
 
 def _repeated(hashes: npt.NDArray[np.uint64]) -> IntArray:
     """Positions of the numbers that occur more than once."""
-    order = np.argsort(hashes, kind="stable")
-    same = np.diff(hashes[order]) == 0
-    return np.sort(order[np.append(same, False) | np.append(False, same)])
+    ranked = np.sort(hashes)
+    return np.flatnonzero(np.isin(hashes, ranked[1:][ranked[1:] == ranked[:-1]]))
 
 
 def _equal(qp: HingeQP, rows: IntArray, others: IntArray) -> bool:

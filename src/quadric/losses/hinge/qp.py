@@ -25,6 +25,24 @@ BALANCE_TOLERANCE = 1e-12  # slopes below this fraction of the total weight coun
 ROUNDING = 8 * np.finfo(float).eps  # rounding error of a margin in units of the terms that add up to it
 
 
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """The rows of a problem without repetitions.
+
+    Attributes
+    ----------
+    A, y, target : arrays
+        As in the problem.
+    group : array or None
+        Which of these each row of the problem is; None where all of its rows differ.
+    """
+
+    A: FloatArray
+    y: FloatArray
+    target: FloatArray
+    group: IntArray | None
+
+
 @dataclass(frozen=True)
 class HingeQP:
     """Data of one z-step; see the module's head for the symbols."""
@@ -36,7 +54,7 @@ class HingeQP:
     g: FloatArray
     offset: float = 0.0
     targets: FloatArray | None = None
-    all_differ: bool = False  # whether it is known that no two rows are equal
+    distinct: DistinctRows | None = None  # where they are known, from a problem with the same A, y and targets
 
     @property
     def n_terms(self) -> int:
@@ -166,7 +184,7 @@ def lowest_interval(kinks: FloatArray, weight: FloatArray, slope: float, total: 
     total : float
         Weight that slopes are made of.
     """
-    order, flat = np.argsort(kinks, kind="stable"), BALANCE_TOLERANCE * total
+    order, flat = np.argsort(kinks), BALANCE_TOLERANCE * total
     slopes = slope + np.append(0.0, np.cumsum(weight[order]))
     ends = np.concatenate([[-np.inf], kinks[order], [np.inf]])
     return float(ends[np.searchsorted(slopes, -flat)]), float(ends[np.searchsorted(slopes, flat, side="right")])

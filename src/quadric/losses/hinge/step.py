@@ -21,10 +21,10 @@ from quadric.losses.base import RuledSolution, StepSolution
 from quadric.losses.dual import DualStep
 from quadric.losses.hinge.active_set import ACCEPTED, solve_active_set, with_exact_margins
 from quadric.losses.hinge.interior_point import InteriorPoint
-from quadric.losses.hinge.merging import MergedRows
+from quadric.losses.hinge.merging import MergedRows, distinct_rows
 from quadric.losses.hinge.priced_cuts import solve_under
 from quadric.losses.hinge.problem import HingeProblem
-from quadric.losses.hinge.qp import HingeQP, HingeSolution, hinge_intercept
+from quadric.losses.hinge.qp import DistinctRows, HingeQP, HingeSolution, hinge_intercept
 from quadric.types import BoolArray, FloatArray, IntArray
 
 # Relative gaps at which the interior point offers its partition to the active set
@@ -55,13 +55,14 @@ class HingeStep(DualStep):
         self.problem = problem
         self._upper = problem.upper
         self._last: tuple[FloatArray, FloatArray] | None = None  # a surface with its level, and its multipliers
-        self._all_differ: bool | None = None  # the samples, on all terms
+        self._distinct: DistinctRows | None = None  # the samples, on all terms
         self._settled: dict[bytes, FloatArray] = {}
         self._from_zero: dict[float, tuple[StepSolution, tuple[FloatArray, FloatArray]]] = {}
 
     def at(self, C: float) -> HingeStep:
         """The solver of the same problem at another C, which starts from the last answer of this one."""
         step = HingeStep(replace(self.problem, C=C))
+        step._distinct = self._distinct
         if self._last is not None:
             step._remember(self._last[0], self._last[1] * (C / self.problem.C))
         return step
@@ -143,9 +144,8 @@ class HingeStep(DualStep):
         P = problem.G.copy()
         P[np.diag_indices_from(P)] += penalty
         qp = HingeQP(problem.A, problem.y, self._upper, P, np.append(penalty * u, 0.0), 0.5 * float(penalty @ u**2))
-        if self._all_differ is None:
-            self._all_differ = MergedRows.of(qp) is None
-        solution = self._solved(replace(qp, all_differ=self._all_differ), *self._start(slice(None)), likely)
+        self._distinct = self._distinct or distinct_rows(qp)
+        solution = self._solved(replace(qp, distinct=self._distinct), *self._start(slice(None)), likely)
         z = solution.w[:-1]
         scores = problem.A[:, :-1] @ z
         level = hinge_intercept(scores, problem.y, problem.loss_weight)

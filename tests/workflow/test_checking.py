@@ -287,3 +287,44 @@ def test_a_class_without_values_is_no_sign_of_a_disguise():
     y = np.array([0] * 380 + [1] * 20)
     column = ColumnProfile("x", "text", ["a", "b"], np.array([0, 1] * 190 + [-1] * 20))
     assert not is_disguise(column, y, 2)
+
+
+@pytest.mark.parametrize("name", ["id", "patient_id", "custid", "job_ad_id"])
+def test_numbers_of_persons_with_several_rows_are_told(name):
+    rng = np.random.default_rng(6)
+    y = target(rng)
+    columns = {name: rng.integers(1000, 1100, M).astype(float), "hours": rng.integers(0, 99, M).astype(float), "y": y}
+    kind = ("repeated identifier", (name,))
+    assert found(table(**columns)) == {kind}
+    for own in ({"keep": (name,)}, {"texts": (name,)}):
+        assert kind not in found(table(**columns), options=TrainingOptions(**own))
+    with pytest.warns(TableWarning, match="is named like an identifier, and its values repeat") as caught:
+        prepare(table(**columns), "y", TrainingOptions())
+    assert caught[0].message.remedies == {"groups": name, "ignore": name}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        prepare(table(**columns), "y", TrainingOptions(groups=name))
+
+
+def test_few_codes_and_measurements_are_no_numbers_of_persons():
+    rng = np.random.default_rng(7)
+    columns = {
+        "region_id": rng.integers(1, 9, M).astype(float),
+        "humidity": rng.integers(0, 99, M).astype(float),
+        "room_number": rng.integers(0, 99, M).astype(float),
+        "fluid": rng.integers(0, 99, M).astype(float),
+        "id_share": rng.random(M).round(2),
+    }
+    assert found(table(**columns, y=target(rng))) == set()
+
+
+def test_gaps_that_tell_the_same_class_are_told_in_one_sentence():
+    rng = np.random.default_rng(8)
+    y = target(rng)
+    weeks = {f"week{i}": np.where(y == "yes", np.nan, rng.normal(size=M)) for i in range(12)}
+    (finding,) = look_over(table(**weeks, x=rng.normal(size=M), y=y), "y").findings
+    assert finding.kind == "leak"
+    assert finding.columns == tuple(weeks)
+    assert str(finding).startswith("columns 'week0', 'week1', ")
+    assert "and 4 more are missing almost only where 'y' is 'yes': are they filled in before 'y' is known?" in str(finding)
+    assert len(finding.remedies["ignore"]) == 8

@@ -15,7 +15,7 @@ from quadric.cli import options as shared
 from quadric.cli.console import UsageError, claim_output, flag, remark, say, say_json, working
 from quadric.cli.engines import Engine
 from quadric.cli.inputs import check_there, named_files, texts_of, training_stream
-from quadric.cli.layout import paragraphs, shortened_equation, shortened_list, text_table, wrapped_equation
+from quadric.cli.layout import indented, paragraphs, shortened_equation, shortened_list, text_table, wrapped_equation
 from quadric.workflow.options import TrainingOptions
 
 PriceRules = Annotated[
@@ -23,9 +23,11 @@ PriceRules = Annotated[
 ]
 # Rows from which on a loss that keeps them in memory is remarked on
 MANY_ROWS = 100_000
-# Of an equation, at a glance; the largest terms are shown even if they take more lines, of several equations one each
-MOST_LINES = 5
-FEWEST_TERMS = 5
+# At a glance: the equation has the lines that the facts leave, but at least so many terms, of several equations one each
+MOST_LINES = 15
+FEWEST_TERMS = 3
+# Of several classes that share their terms
+MOST_SHARED = 5
 
 
 @shared.expanded(output=("data", ".model.json"), options=shared.training(), table_format=shared.TableFormat, engine=Engine)
@@ -101,23 +103,19 @@ def fit(
         facts["rule_prices"] = prices and prices.recorded()
         say_json({"model": str(output), **facts, "seconds": round(time.monotonic() - began, 2)})
         return
-    equations = quadric.export.equation(trained.saved()).splitlines()
+    lines, written = quadric.export.equation(trained.saved()).splitlines(), {"written to": str(output)}
+    samples = fit_summary.sample_table(trained)
+    subject = (fit_summary.subject(trained) or "").replace("\n", "\\n")
     if verbose:
-        words, following = fit_summary.all_facts(trained), {}
-        equations = list(map(wrapped_equation, equations))
+        words = fit_summary.all_facts(trained)
+        equations = list(map(wrapped_equation, lines))
     else:
         words = fit_summary.facts_at_a_glance(trained, STOP.was_wanted)
         if trained.cross_validation is None:
             words["how good"] = f"{words['how good']}; without --no-cv, rows left out are scored, too"
-        equations = [line for line in equations if not line.startswith("Capped: ")]
-        n = len(equations)
-        if trained.view.shares_terms:
-            equations = shortened_list(equations, n_terms=trained.classifier.certificates_[0].n_terms, most=FEWEST_TERMS)
-        else:
-            equations = [shortened_equation(line, MOST_LINES // n, FEWEST_TERMS if n == 1 else 1) for line in equations]
-        following = {"next": f"quadric report {output} {data}; fit --verbose for the rest"}
-    samples = fit_summary.sample_table(trained)
-    subject = (fit_summary.subject(trained) or "").replace("\n", "\\n")
+        written["next"] = f"quadric report {output} {data}; fit --verbose for the rest"
+        rest = paragraphs(words | written).count("\n") + 2 + bool(subject)
+        equations = _at_a_glance(trained, [line for line in lines if not line.startswith("Capped: ")], MOST_LINES - rest)
     say("\n".join([*filter(None, [subject]), *equations, ""]))
     if prices is not None:
         head, *rows = prices.table()
@@ -125,7 +123,17 @@ def fit(
     if samples is not None:
         say("\n".join([paragraphs(words), "", samples, ""]))
         words = fit_summary.sample_facts(trained)
-    say(paragraphs(words | {"written to": str(output)} | following))
+    say(paragraphs(words | written))
+
+
+def _at_a_glance(trained: quadric.workflow.Trained, lines: list[str], room: int) -> list[str]:
+    """The largest terms of each surface in about so many lines, and what numbers of days are counted from."""
+    if trained.view.shares_terms:
+        return shortened_list(lines, n_terms=trained.classifier.certificates_[0].n_terms, most=MOST_SHARED)
+    n = len(trained.view.surfaces)
+    notes = [indented("; ".join(lines[n:]), "")] if lines[n:] else []
+    each = (room - sum(note.count("\n") + 1 for note in notes)) // n
+    return [*(shortened_equation(line, each, FEWEST_TERMS if n == 1 else 1) for line in lines[:n]), *notes]
 
 
 def check_rules(options: TrainingOptions) -> None:

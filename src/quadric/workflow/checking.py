@@ -14,7 +14,7 @@ from quadric.tables import Table
 from quadric.tables.dates import FORMS
 from quadric.tables.forms import find_forms, with_forms
 from quadric.tables.parts import TableParts, as_parts, gathered
-from quadric.workflow.findings import LOOKS, Finding, TableView, known_classes, quoted
+from quadric.workflow.findings import LOOKS, REPEATED, Finding, TableView, known_classes, quoted
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.profiles import ColumnProfile
 
@@ -186,8 +186,8 @@ def settled(check: TableCheck, options: TrainingOptions, target: str, columns: S
         name = finding.columns[0] if finding.columns else ""
         if finding.left_out and name in apart:
             warn_user(TableWarning(f"left out: {finding}", finding.remedies))
-        elif finding.kind in (*LEAKS, *TIMES) and name in rest:
-            is_last = finding.kind in LEAKS and rest == [name]
+        elif finding.kind in (*LEAKS, *TIMES, REPEATED) and name in rest:
+            is_last = finding.kind in LEAKS and set(rest) <= set(finding.columns)
             more = "; no other column is left: add columns that are known before the target is" if is_last else ""
             warn_user(TableWarning(f"{finding}{more}", {} if is_last else finding.remedies))
     pairs = [each.columns for each in check.findings if each.kind == "equal" and set(each.columns).issubset(rest)]

@@ -26,6 +26,7 @@ from quadric.workflow.profiles import (
     identifier_words,
     is_disguise,
     is_named_so,
+    repeats_an_identifier,
     telling_gap,
 )
 
@@ -38,6 +39,7 @@ MOST_LEVELS = 100
 LONGEST_NAME = 40
 # Severities: somebody should look at it, or know of it
 LOOK, KNOW = "look", "know"
+REPEATED = "repeated identifier"
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ class Finding:
     Attributes
     ----------
     kind : str
-        "identifier", "empty", "leak", "disguise", "constant", "nearly empty", "rare levels", "equal", "date", "notation",
-        "ambiguous dates", "unreadable", "target", "imbalance" or "order".
+        "identifier", "repeated identifier", "empty", "leak", "disguise", "constant", "nearly empty", "rare levels", "equal",
+        "date", "notation", "ambiguous dates", "unreadable", "target", "imbalance" or "order".
     columns : tuple of str
     words : str
         One sentence with what to do.
@@ -182,10 +184,21 @@ def _identifiers(view: TableView) -> Iterator[Finding]:
         yield Finding("identifier", (name,), says, KNOW, left_out=True, remedies={"keep": name})
 
 
+def _repeated_identifiers(view: TableView) -> Iterator[Finding]:
+    for column in view.used():
+        if repeats_an_identifier(column) and column.name not in {*view.options.keep, *view.named, *view.identifiers}:
+            words = (
+                f"column {quoted(column.name)} is named like an identifier, and its values repeat: rows of one may be alike, "
+                "and as a number it says nothing; keep such rows together in the folds, or leave it out"
+            )
+            yield Finding(REPEATED, (column.name,), words, remedies={"groups": column.name, "ignore": column.name})
+
+
 def _of_classes(view: TableView) -> Iterator[Finding]:
     if view.y is None:
         return
     y, n_classes, target = view.y, len(view.names), quoted(view.target)
+    gaps: dict[tuple[bool, int], list[str]] = {}
     for column in view.used():
         name, remedies = quoted(column.name), {"ignore": column.name}
         if is_disguise(column, y, n_classes):
@@ -198,9 +211,16 @@ def _of_classes(view: TableView) -> Iterator[Finding]:
             )
             yield Finding("leak", (column.name,), words, remedies=remedies)
         elif column.n_missing and (gap := telling_gap(column, y, n_classes)) is not None:
-            where = f"{'is missing' if gap[0] else 'has a value'} almost only where {target} is {quoted(view.names[gap[1]])}"
-            words = f"column {name} {where}: is it filled in before {target} is known? if not, leave it out"
-            yield Finding("leak", (column.name,), words, remedies=remedies)
+            gaps.setdefault(gap, []).append(column.name)
+    for (is_missing, label), names in gaps.items():
+        one = len(names) == 1
+        columns = f"column {quoted(names[0])}" if one else f"columns {listed([*map(quoted, names)])}"
+        state = ("is missing" if one else "are missing") if is_missing else ("has a value" if one else "have values")
+        question = (
+            f"{'is it' if one else 'are they'} filled in before {target} is known? if not, leave {'it' if one else 'them'} out"
+        )
+        words = f"{columns} {state} almost only where {target} is {quoted(view.names[label])}: {question}"
+        yield Finding("leak", tuple(names), words, remedies={"ignore": names[0] if one else tuple(names[:MOST_LISTED])})
 
 
 def _auc_text(auc: float) -> str:
@@ -367,4 +387,14 @@ def _rows(n: int) -> str:
 
 
 # Each takes a view of a table and yields findings
-LOOKS = (_identifiers, _of_classes, _empty, _dates_and_notations, _equal, _rare_levels, _class_sizes, _order)
+LOOKS = (
+    _identifiers,
+    _repeated_identifiers,
+    _of_classes,
+    _empty,
+    _dates_and_notations,
+    _equal,
+    _rare_levels,
+    _class_sizes,
+    _order,
+)

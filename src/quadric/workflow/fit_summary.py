@@ -139,10 +139,10 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
     -------
     dict
     """
-    data, model, chosen = trained.data, trained.classifier, _chosen(trained)
+    data, model, chosen = trained.data, trained.classifier, _chosen(trained, briefly=True)
     shared = ", the same for all classes" * trained.view.shares_terms
     counts = ", ".join(str(certificate.n_terms) for _, certificate, _ in _certificates(trained))
-    terms = f"{counts} of {trained.n_candidates} terms{shared}, loss {model.loss}, C = {model.C:g}"
+    terms = f"{counts} of {trained.n_candidates} {model.terms} terms{shared}, loss {model.loss}, C = {model.C:g}"
     n_missing, columns = sum(data.missing.values()), f"{len(data.missing)} column{'s' * (len(data.missing) > 1)}"
     treated = f"{data.n_dropped} rows dropped" if trained.options.missing == "drop" else "imputed"
     return {
@@ -152,7 +152,7 @@ def facts_at_a_glance(trained: Trained, stopped: bool = False) -> dict[str, str 
         "how good": _goodness(trained),
         "beside it": _beside(trained),
         **cutoff_facts(trained),
-        "chosen": "; ".join(text for text in (terms, _rule_words(trained), chosen) if text),
+        "chosen": "; ".join(filter(None, (", ".join(filter(None, (terms, chosen))), _rule_words(trained)))),
         "missing values": f"{n_missing} in {columns}, {treated}" if data.missing else None,
         "read in passes": _passes(trained),
     }
@@ -288,7 +288,8 @@ def _goodness(trained: Trained) -> str:
     names = {"auc": "roc_auc", "log_loss": "log_loss", "accuracy": "accuracy"}
     figures = {scoring: figure for name, scoring in names.items() if (figure := getattr(found, name)) is not None}
     measures = ", ".join(f"{measure_named(scoring).words} {_figure(figure, scoring)}" for scoring, figure in figures.items())
-    return f"{measures} out of fold ({found.folds} fold{'s' * (found.folds > 1)})"
+    folds = f"{found.folds} fold{'s' * (found.folds > 1)}"
+    return f"{measures} out of fold ({folds}; chosen on these folds: expect less on new rows)"
 
 
 def _beside(trained: Trained) -> str | None:
@@ -301,10 +302,8 @@ def _beside(trained: Trained) -> str | None:
     if plain is None:
         return guess
     area = "" if plain.auc is None else f"AUC {plain.auc:.3f}, "
-    return (
-        f"logistic regression: {area}log-loss {plain.log_loss:.3f}, accuracy {percent(plain.accuracy)}; {guess} (both models "
-        "were chosen on these folds: expect less on new rows)"
-    )
+    figures = f"{area}log-loss {plain.log_loss:.3f}, accuracy {percent(plain.accuracy)}"
+    return f"logistic regression, chosen on these folds, too: {figures}; {guess}"
 
 
 def _classes(trained: Trained) -> str:
@@ -379,8 +378,7 @@ def _rule_words(trained: Trained) -> str | None:
     return ", ".join([*listed_rules(trained.options), *listed_shapes(bounds, features, term_names(features))]) or None
 
 
-def _chosen(trained: Trained) -> str | None:
-
+def _chosen(trained: Trained, *, briefly: bool = False) -> str | None:
     options, found = trained.options, trained.cross_validation
     if found is None:
         return None
@@ -397,7 +395,7 @@ def _chosen(trained: Trained) -> str | None:
     slack = "one standard error" if found.rule == "1se" else f"{found.rule}"
     rule = f", the fewest terms within {slack} of the best" if free["k"] and found.rule != "best" else ""
     measure = measure_named(found.scoring)
-    text = f"{listed} by cross-validated {measure.words}{rule}"
+    text = f"{'' if briefly else f'{listed} '}by cross-validated {measure.words}{rule}"
     if found.scoring != "log_loss":  # another one, of the probabilities of the model, is told above
         text += f"; scored {_figure(found.chosen.score, found.scoring)}"
     if measure.is_share and not _labels_as_chosen(trained):
@@ -412,7 +410,7 @@ def _chosen(trained: Trained) -> str | None:
         change += " (1 fold)"
     elif not found.products.is_clear:
         helped = "make no difference beyond noise"
-    return f"{text}; products {helped}: {measure.words} {change}"
+    return f"{text}; products {helped}: {'' if briefly else f'{measure.words} '}{change}"
 
 
 def _runner_up(trained: Trained) -> str | None:

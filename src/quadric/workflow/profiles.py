@@ -25,6 +25,8 @@ CERTAIN, LIKELY = 12.0, 3.0
 DENSE = "has a different whole number in every row, out of few, as identifiers have"
 # Words that make a name that of an identifier, wherever they stand
 ID_WORDS = frozenset(["id", "ids", "pid", "uid", "uuid", "guid", "rowid", "rownames", "rownum", "identifier", "unnamed"])
+# Those of them that name a person or a thing, which may have several rows
+PERSON_WORDS = frozenset(["id", "ids", "pid", "uid", "identifier"])
 # The same as the last word: customer_no, but not no_of_children
 LAST_WORDS = frozenset(["key", "no", "nr", "nro", "num", "number", "nummer", "serial"])
 # Words of which a name of nothing else is one of rows: index, row, record_index
@@ -164,6 +166,28 @@ def identifier_words(column: ColumnProfile) -> str | None:
     if in_order and expected >= LIKELY and n >= FEWEST_ROWS:
         return "rises or falls with every row, as identifiers do"
     return DENSE if expected >= CERTAIN else None
+
+
+def repeats_an_identifier(column: ColumnProfile) -> bool:
+    """Whether a column has whole numbers that stand for persons or things, of which there are many, some in several rows.
+
+    Parameters
+    ----------
+    column : ColumnProfile
+
+    Returns
+    -------
+    bool
+    """
+    words = _words(column.name)
+    is_joined = bool(words) and words[-1].endswith("id") and JOINED.fullmatch(words[-1]) is not None
+    if (
+        (PERSON_WORDS.isdisjoint(words) and not is_joined)
+        or column.kind != "number"
+        or not FEWEST_ROWS <= column.n_values < column.n_present
+    ):
+        return False
+    return bool(np.isfinite(column.values).all() and (np.rint(column.values) == column.values).all())
 
 
 def is_named_so(name: str) -> bool:

@@ -84,7 +84,7 @@ def test_bad_sparse_samples():
 
 @pytest.mark.slow
 def test_scikit_learns_checks_of_sparse_rows():
-    model = SparseQuadraticSVC(k=2, loss="least_squares", method="pd", **PLAIN)
+    model = SparseQuadraticSVC(k=2, loss="least_squares", **PLAIN)
     checks = [(estimator, check) for estimator, check in estimator_checks_generator(model) if "sparse" in str(check)]
     assert len(checks) >= 3
     for estimator, check in checks:

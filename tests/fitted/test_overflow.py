@@ -1,6 +1,7 @@
 """Values so large that a score overflows: no door gives the row a label."""
 
 import sqlite3
+from functools import cache
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ HUGE = [[1e155, -1e155], [-1e160, 1e160], [1e200, 1e200], [1e300, 1.0]]
 """Rows whose squares are infinite, of one sign or of both."""
 
 
+@cache
 def fitted(kind):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(90, 2))

@@ -4,8 +4,8 @@ export const byId = (id) => document.getElementById(id);
 // Letters that run from right to left, and marks that make others do so: alone in an element, they turn nothing around them
 export const TURNING = /(\p{Bidi_Control}|[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]+)/u;
 const isolated = (text, i) => i % 2 ? Object.assign(document.createElement("bdi"), { textContent: text }) : text;
-export const put = (node, text) => {
-  node.replaceChildren(...String(text).split(TURNING).map(isolated));
+export const put = (node, text) => { // the same text again is no news to who listens
+  if (node.textContent !== text) node.replaceChildren(...text.split(TURNING).map(isolated));
   return node;
 };
 

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from helpers import LOSSES, PLAIN, make_problem, random_samples
 from quadric import QuadraticSurface, SparseQuadraticSVC, alternatives, certify
 from quadric.estimators.base import seed_of
+from quadric.estimators.constraints import support_limits
 from quadric.geometry.terms import term_names
 
 
@@ -126,6 +127,27 @@ def test_ambiguous_names_are_refused():
         SparseQuadraticSVC(k=2, exclude=["a*b"]).fit(table, y)
     model = SparseQuadraticSVC(k=2, loss="least_squares", include=[("a", "b")]).fit(table, y)
     assert model.coef_[0, 1] != 0
+
+
+@pytest.mark.parametrize(
+    ("item", "term"),
+    [
+        ('"x"', "x"),
+        ('"x^2"', "x^2"),
+        ('"x"^2', ("x", "x")),
+        ('"x"*"x^2"', ("x", "x^2")),
+        ('"x*""y"""^2', ('x*"y"', 'x*"y"')),
+        ("x*", [("x", "x^2"), ("x", 'x*"y"')]),
+        ('"x*""y"""*', [("x", 'x*"y"'), ("x^2", 'x*"y"')]),
+    ],
+)
+def test_quoted_names_have_one_meaning(item, term):
+    names = ["x", "x^2", 'x*"y"']
+    if isinstance(term, str):
+        wanted = [6 + names.index(term)]  # linear terms come last
+    else:
+        wanted = support_limits(term if isinstance(term, list) else [term], None, names, 3, 9).include.tolist()
+    assert support_limits([item], None, names, 3, 9).include.tolist() == wanted
 
 
 def test_names_that_look_like_terms():

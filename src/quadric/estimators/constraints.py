@@ -11,7 +11,7 @@ import numpy as np
 
 from quadric.errors import Troubles, listed, near_name, quoted
 from quadric.estimators.feature_rules import RULES, by_number, limited, listed_terms
-from quadric.geometry.terms import default_names, term_count, term_index
+from quadric.geometry.terms import default_names, quoted_factors, term_count, term_index
 from quadric.search.rules import SupportLimits
 from quadric.types import IntArray
 
@@ -36,7 +36,8 @@ def support_limits(
     ----------
     include, exclude : sequence or None
         Each item is a term name ("age*income" in either order, "age^2", "age"), "age*" for every product of age with another
-        feature, a position in ``coef_``, or a pair of features by name or number.
+        feature, a position in ``coef_``, or a pair of features by name or number. Features in double quotes are taken by their
+        whole names: '"age^2"' is a feature of that name, and '"age"^2' a square.
     feature_names : sequence of str or None
     n_features, k : int
     terms : {"quadratic", "linear"}
@@ -98,7 +99,10 @@ class Vocabulary:
 
     def meanings(self, name: str) -> set[int]:
         """Terms that go by a name: more than one where features have the same name, or a star or "^2" in it."""
-        n = len(self.names)
+        n, factors = len(self.names), quoted_factors(name)
+        if factors is not None and all(map(self._called, factors)):
+            first, *second = map(self._called, factors)
+            return {term_index(i, j, n) for i in first for j in (second[0] if second else [None])}
         found = {term_index(i, None, n) for i in self._called(name)}
         if name.endswith("^2"):
             found |= {term_index(i, i, n) for i in self._called(name[:-2])}
@@ -144,11 +148,14 @@ class Vocabulary:
     def _named(self, parameter: str, name: str) -> list[int]:
         found = self.meanings(name)
         if len(found) > 1:
-            raise ValueError(f"{parameter}: {quoted(name)} could be more than one term; give its position in coef_ or a pair")
+            raise ValueError(
+                f"{parameter}: {quoted(name)} could be more than one term; write its features in double quotes, "
+                """such as '"age^2"' for a feature and '"age"^2' for a square, or give its position in coef_"""
+            )
         if found:
             return list(found)
-        if name.endswith("*") and self._called(name[:-1]):
-            i, n = self._called(name[:-1])[-1], len(self.names)
+        if name.endswith("*") and (features := self._called((quoted_factors(name) or [""])[0]) or self._called(name[:-1])):
+            i, n = features[-1], len(self.names)
             return [term_index(i, j, n) for j in range(n) if j != i]
         guess = "*".join(self._near(factor) for factor in name.split("*"))
         if self.meanings(guess) or self._called(guess.removesuffix("*")):

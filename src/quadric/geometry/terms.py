@@ -7,6 +7,7 @@ Every term is a product of one or two features, so two aligned arrays describe t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,6 +18,10 @@ from quadric.types import FloatArray, IntArray
 
 # Stands in ``TermFactors.right`` for the missing second factor of a linear term.
 LINEAR = -1
+
+# A feature between double quotes, which are doubled within its name
+_QUOTED = '"((?:[^"]|"")+)"'
+_QUOTED_TERM = re.compile(rf"{_QUOTED}(?:(\^2)|(\*)(?:{_QUOTED})?)?", re.DOTALL)
 
 
 class TermFactors(NamedTuple):
@@ -95,3 +100,25 @@ def term_name(feature_names: Sequence[str], a: int, b: int = LINEAR) -> str:
     if b == LINEAR:
         return str(feature_names[a])
     return f"{feature_names[a]}^2" if a == b else f"{feature_names[a]}*{feature_names[b]}"
+
+
+def quoted_term(factors: Sequence[str]) -> str:
+    """A term whose features are in double quotes, so that it has one meaning: '"age"', '"age"^2', '"age"*"income"', '"age"*'.
+
+    Parameters
+    ----------
+    factors : sequence of str
+        One or two features; an empty second one stands for all others.
+    """
+    first, *second = ['"' + factor.replace('"', '""') + '"' if factor else "" for factor in factors]
+    return f"{first}^2" if second == [first] else "*".join([first, *second])
+
+
+def quoted_factors(text: str) -> tuple[str, ...] | None:
+    """The features of a term that is written like that; None: it is not."""
+    found = _QUOTED_TERM.fullmatch(text)
+    if found is None:
+        return None
+    first, is_square, is_product, second = found.groups()
+    factors = [first, first] if is_square else [first, second or ""] if is_product else [first]
+    return tuple(factor.replace('""', '"') for factor in factors)

@@ -13,7 +13,8 @@ from quadric.explain import effects
 from quadric.report.effect_figures import effect_chart, effect_scale
 from quadric.report.numbers import number, short
 from quadric.report.surfaces import coefficients
-from quadric.workflow.bench import Bench, Draft
+from quadric.workflow.bench import Bench
+from quadric.workflow.drafts import Draft
 from quadric.workflow.options import TrainingOptions
 
 # Rows on which two candidates differ that are listed
@@ -50,11 +51,14 @@ def compared(bench: Bench, pair: tuple[Candidate, Candidate], symbol: Callable[[
     dict
     """
     drafts = [bench.draft(candidate.options) for candidate in pair]
-    weights = [{symbol(each): each.weight for each in coefficients(draft.surface)} for draft in drafts]
-    names = list(dict.fromkeys([*weights[0], *weights[1]]))
+    terms = [{each.term: each for each in coefficients(draft.surface)} for draft in drafts]
+    both = {**terms[1], **terms[0]}
     return {
         "names": [printable(candidate.name) for candidate in pair],
-        "terms": [[name, *(number(own[name]) if name in own else "" for own in weights)] for name in names],
+        "terms": [
+            [symbol(both[term]), *(number(own[term].weight) if term in own else "" for own in terms)]
+            for term in dict.fromkeys([*terms[0], *terms[1]])
+        ],
         "effects": _effects(bench, drafts),
         **_swapped(bench, drafts),
     }

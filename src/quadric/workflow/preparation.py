@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -35,6 +35,7 @@ from quadric.workflow.findings import without_label
 from quadric.workflow.limits import check_columns, check_features, check_names
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.shapes import ShapeReader
+from quadric.workflow.term_texts import expanded
 
 # Characters of a class name up to which it is also the label of the classifier
 WIDEST_LABEL = 64
@@ -443,13 +444,13 @@ def _term_limits(
     """What the options demand, and the redundant terms unless they are demanded."""
     names = [feature.name for feature in encoder.features_]
     n = len(names)
-    wanted, unwanted = (_expanded(encoder, terms) for terms in (options.include, options.exclude))
+    wanted, unwanted = (expanded(encoder, terms) for terms in (options.include, options.exclude))
     k = term_count(n) if options.k is None else options.k
     try:
         rules = _rules(encoder, options)
         demanded = support_limits(wanted, unwanted, names, n, k, rules=rules)
         requested = support_limits(wanted, unwanted, names, n, k).exclude.tolist()
-        reader = ShapeReader(encoder, class_names, options, partial(_expanded, encoder))
+        reader = ShapeReader(encoder, class_names, options, partial(expanded, encoder))
         rules |= reader.parameters(labels, demanded, _columns(encoder))
     except OptionError:
         raise
@@ -482,19 +483,3 @@ def _columns(encoder: TableEncoder) -> list[list[int]]:
     for number, feature in enumerate(encoder.features_):
         features[feature.input].append(number)
     return features
-
-
-def _expanded(encoder: TableEncoder, terms: Iterable[str]) -> list[str]:
-    """Terms with columns of categories replaced by each of their features: "home", "home*" and "home*age"."""
-    features = set(encoder.get_feature_names_out().tolist())
-    blocks = {
-        name: [feature.name for feature in encoder.features_ if feature.input == i]
-        for i, name in enumerate(encoder.input_names_)
-        if name not in features
-    }
-    out = []
-    for term in terms:
-        first, star, second = term.partition("*")
-        firsts, seconds = blocks.get(first, [first]), blocks.get(second, [second])
-        out += [f"{a}{star}{b}" for a in firsts for b in seconds]
-    return out

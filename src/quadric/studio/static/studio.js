@@ -54,16 +54,17 @@ const measureRow = (part) => bodyRow([part.name, part.fitted, part.out_of_fold |
 const tieRow = ({ out, into, price, score }) => {
   const act = element("td");
   act.append(button("Take", `Take ${into} in place of ${out}`, () => choose({ do: "swap", out, into })));
-  return bodyRow([out, into, price, score, act]);
+  return bodyRow([out, into, price, score || "running", act]);
 };
 
-const showTies = ({ ties, sets }) => {
+const showTies = ({ ties, ties_words, sets }) => {
   byId("prove").disabled = !ties || sets !== null;
   put(byId("sets-words"), sets ? sets.words : "");
   byId("sets-details").hidden = !sets || !sets.best.length;
   rewritten(byId("sets"), sets ? sets.best.map(bodyRow) : []);
   byId("ties-table").hidden = !ties || !ties.length;
-  put(byId("ties-words"), !ties ? "The folds are running." : ties.length ? "" : "No exchange of one term was found that costs less than 10 % of the objective.");
+  const none = "No exchange of one term was found that costs less than 10 % of the objective.";
+  put(byId("ties-words"), !ties ? "The folds are running." : ties.length ? ties_words : none);
   rewritten(byId("ties"), (ties || []).map(tieRow));
 };
 

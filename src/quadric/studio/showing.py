@@ -265,8 +265,8 @@ class Showing:
         return [
             {
                 "name": measure_named(name).words,
-                "fitted": _figure(fitted, measure_named(name).is_share),
-                "out_of_fold": "" if left_out is None else _figure(left_out, measure_named(name).is_share),
+                "fitted": figure_text(fitted, measure_named(name).is_share),
+                "out_of_fold": "" if left_out is None else figure_text(left_out, measure_named(name).is_share),
             }
             for name, (fitted, left_out) in found.items()
         ]
@@ -295,8 +295,19 @@ class Showing:
         return [*said, exchanges(certificate, is_ruled), *(f"{proof.words()}." for proof in certificate.monotone)]
 
 
-def _figure(figure: Figure, is_share: bool) -> str:
-    """A measure with its standard error."""
+def figure_text(figure: Figure, is_share: bool) -> str:
+    """A measure with its standard error.
+
+    Parameters
+    ----------
+    figure : Figure
+    is_share : bool
+        Whether it is shown in per cent.
+
+    Returns
+    -------
+    str
+    """
     if is_share:
         return percent(figure.mean) + ("" if figure.error is None else f" ± {percent(figure.error)}")
     return number(figure.mean, 3) + ("" if figure.error is None else f" ± {number(figure.error, 2)}")

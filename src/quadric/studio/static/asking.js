@@ -51,6 +51,9 @@ const showComparison = (answer) => {
   put(byId("differ"), answer.differ);
   rewritten(byId("compared-terms-head"), headRow(["Term", ...names]));
   rewritten(byId("compared-terms"), answer.terms.map(bodyRow));
+  put(byId("compared-measures-words"), `Measures, ${answer.where}`);
+  rewritten(byId("compared-measures-head"), headRow(["Measure", ...names]));
+  rewritten(byId("compared-measures"), answer.measures.map(bodyRow));
   rewritten(byId("groups-head"), headRow([...names, "rows", ...answer.classes]));
   rewritten(byId("groups"), answer.groups.map(bodyRow));
   rewritten(byId("swapped-head"), headRow(["Row", "is", ...names]));

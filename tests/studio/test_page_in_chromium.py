@@ -104,6 +104,7 @@ class Page:
     def catch_up(self):
         """Wait for the folds, and for what could stand in."""
         self.until(lambda: self.texts("#status")[0].startswith("The folds have caught up") and self.texts("#ties tr"))
+        self.until(lambda: "running" not in self.texts("#ties td"))
 
     def picture(self, heading, path, most=1000):
         """What is on the page from a heading on."""
@@ -260,6 +261,7 @@ def test_ties_rows_and_candidates(page):
     page.find("candidate").send_keys("four")
     page.find("keep").click()
     page.until(lambda: page.texts("#candidates li") == ["fourDrop"])
+    page.catch_up()
     take = page.browser.find_element(By.CSS_SELECTOR, "#ties button")
     words = take.get_attribute("aria-label").removeprefix("Take ")
     page.find("row").send_keys("7", Keys.TAB)
@@ -272,6 +274,9 @@ def test_ties_rows_and_candidates(page):
     page.find("compare").click()
     page.until(lambda: page.find("compared").is_displayed())
     assert page.texts("#compared-terms-head th") == ["Term", "four", "now"]
+    page.catch_up()
+    page.until(lambda: page.texts("#compared-measures-words") == ["Measures, out of fold"])
+    assert page.texts("#compared-measures td:last-child") == page.texts("#measures td:last-child")
     assert len(page.texts("#compared-terms tr")) == 5
     assert "rows differently" in page.find("differ").text
     assert len(page.texts("#effects figure")) >= 2

@@ -3,8 +3,10 @@
 import hashlib
 import json
 import time
+from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations
+from threading import Event
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,9 @@ import pytest
 
 from helpers.studios import LOANS, bench_of, loans, session_of
 from quadric import load_model
-from quadric.geometry.terms import term_names
+from quadric.estimators.overview import Overview
+from quadric.geometry.terms import term_factors, term_names
+from quadric.progress import advance
 from quadric.studio.choices import ChoiceError
 from quadric.tables import TableStream, as_table
 from quadric.workflow import TrainingOptions, train
@@ -140,31 +144,198 @@ def test_a_report_is_written_beside_the_page(session, tmp_path):
         session.report("../mine")
 
 
+def until(found, seconds=60.0):
+    """What a function finds, as soon as that is something."""
+    end = time.monotonic() + seconds
+    while not (answer := found()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return answer
+
+
 @pytest.mark.parametrize("sign", ["may rise or fall", "never rises"])
 def test_near_ties_have_the_prices_of_fits_with_other_terms(session, sign):
-    """Both prices are those of a fit that is left no choice of terms, under the same rules."""
+    """The objective is that of a fit that is left no choice of terms, under the same rules."""
     session.do({"do": "monotone", "column": "income", "sign": sign})
-    deadline = time.monotonic() + 60
-    while (ties := session.bench.known_ties(session.options)) is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    ties = until(lambda: session.bench.known_ties(session.options))
     bench, options = session.bench, session.options
     own = bench.trained(options)
-    objective, score = own.classifier.certificates_[0].objective, own.cross_validation.log_loss.mean
+    objective = own.classifier.certificates_[0].objective
     names = term_names(own.data.feature_names)
     terms = {names[term] for term in np.flatnonzero(own.classifier.coef_[0])}
     assert 3 <= len(ties) <= 8
     for tie in ties[:3]:
-        others = {*terms} - {tie.out} | {tie.into}
+        others = {*terms} - {names[tie.out]} | {names[tie.into]}
         fitted = train(session.table, "risk", replace(options, include=tuple(others), loss="least_squares"))
         np.testing.assert_allclose(fitted.classifier.certificates_[0].objective, objective * (1 + tie.cost), rtol=1e-8)
         assert tie.cost >= 0
-        own_score, search = fitted.search.cv_scores_.mean(), own.search.cv_scores_.mean()
-        np.testing.assert_allclose(tie.score, search - own_score, atol=0.02)  # the same folds and nearly the same sigmoids
-    assert abs(score) < 1
-    state = session.do({"do": "swap", "out": ties[0].out, "into": ties[0].into})
-    assert ties[0].into in terms_of(state)
-    assert ties[0].out not in terms_of(state)
+    state = session.do({"do": "swap", "out": names[ties[0].out], "into": names[ties[0].into]})
+    assert names[ties[0].into] in terms_of(state)
+    assert names[ties[0].out] not in terms_of(state)
+
+
+def test_a_near_tie_has_the_price_out_of_fold_that_the_history_then_gives_it(session):
+    tie = until(lambda: [tie for tie in session.state()["ties"] or [] if tie["score"]])[0]
+    session.do({"do": "swap", "out": tie["out"], "into": tie["into"]})
+    price = until(lambda: session.state()["steps"][-1]["price"])
+    assert tie["score"].endswith(" out of fold")
+    assert price.split(", ")[-1] == tie["score"]
+
+
+def test_objectives_of_drafts_are_compared_with_drafts_and_called_estimates(session):
+    """Forbidding a term never lowers an objective: a fit is not compared with a short search."""
+    settled(session)
+    for term in sorted(terms_of(session.state())):
+        session.do({"do": "go", "step": 0})
+        state = session.do({"do": "forbid", "term": term})
+        if not state["settled"]:
+            assert "% (estimate)" in state["steps"][-1]["price"]
+    until(lambda: "estimate" not in session.state()["steps"][-1]["price"])
+    before, after = (step.options for step in session._history.steps)
+    fits = [train(session.table, "risk", own).classifier.certificates_[0].objective for own in (before, after)]
+    change = 100 * (fits[1] / fits[0] - 1)
+    assert change > 0
+    assert session.state()["steps"][-1]["price"].startswith(f"objective {change:+.2f} %, log-loss ")
+
+
+def test_steps_that_are_passed_quickly_get_their_prices_too(session):
+    for C in (2.0, 3.0, 5.0):
+        session.do({"do": "C", "C": C})
+        session.do({"do": "k", "k": 6 if session.options.k == 4 else 4})
+    assert not all("out of fold" in step["price"] for step in session.state()["steps"][1:])
+    until(lambda: all("out of fold" in step["price"] for step in session.state()["steps"][1:]))
+    state = until(lambda: (state := session.state())["steps"][-1]["price"].startswith("objective") and state)
+    bench, steps = session.bench, session._history.steps
+    for before, after, told in zip(steps[:-1], steps[1:], state["steps"][1:], strict=True):
+        change = bench.scores(after.options)[:, bench.ks(after.options).index(after.options.k)].mean()
+        change -= bench.scores(before.options)[:, bench.ks(before.options).index(before.options.k)].mean()
+        assert told["price"].split(", ")[-1] == f"log-loss {change:+.4f} out of fold".replace(" -", " \u2212")
+
+
+def test_prices_stay_with_the_steps_when_the_bench_forgets(tmp_path, monkeypatch):
+    """A choice costs the same work, however many came before it."""
+    monkeypatch.setattr("quadric.workflow.bench.MOST_KEPT", 3)
+    made = []
+    of_path = Overview.path
+    monkeypatch.setattr(Overview, "path", lambda self, search: made.append(search.Cs) or of_path(self, search))
+    session = session_of(bench_of(FIXED), tmp_path)
+    session._worker.do = lambda work: None  # only what a choice itself does
+    prices = []
+    for C in range(1, 9):
+        made.clear()
+        state = session.do({"do": "C", "C": float(C)})
+        assert len(made) <= 1
+        state = session.do({"do": "forbid", "term": sorted(terms_of(state))[0]})
+        assert len(made) <= 2
+        assert [step["price"] for step in state["steps"]][: len(prices)] == prices
+        prices = [step["price"] for step in state["steps"]]
+    assert all("objective" in price for price in prices[2::2])
+    session.close()
+
+
+def test_columns_that_are_called_like_terms(tmp_path):
+    """Ties, rules and the saved options of a table whose names of terms could mean two things."""
+    rng = np.random.default_rng(5)
+    table = {name: rng.normal(size=400) for name in ("x", "x^2", "y", "x*y")}
+    f = table["x"] + table["x"] ** 2 - table["x^2"] + table["x*y"] + table["x"] * table["y"] + rng.normal(size=400)
+    table["risk"] = np.where(f > 1, "bad", "good")
+    session = session_of(bench_of(replace(FIXED, k=5), table), tmp_path)
+    ties = until(lambda: session.state()["ties"])
+    state = settled(session)
+    assert {'"x"^2', '"x^2"', '"x*y"', '"x"*"y"'} <= terms_of(state)
+    for term in sorted(terms_of(state)):
+        session.do({"do": "go", "step": 0})
+        assert term not in terms_of(session.do({"do": "forbid", "term": term}))
+        state = session.do({"do": "force", "term": term})
+        assert [line["forced"] for line in state["equation"]["lines"] if line["term"] == term] == [True]
+    session.do({"do": "go", "step": 0})
+    state = session.do({"do": "swap", "out": ties[0]["out"], "into": ties[0]["into"]})
+    assert ties[0]["into"] in terms_of(state)
+    again = train(as_table(table), "risk", session.options).classifier
+    assert again.coef_.tolist() == session.bench.trained(session.options).classifier.coef_.tolist()
+    for column in ("x^2", "x*y"):
+        session.do({"do": "go", "step": 0})
+        state = session.do({"do": "column", "column": column, "out": True})
+        assert state["rules"]["left_out"] == [column]
+        own = session.bench.rows.data.feature_names.index(column)
+        left, right = term_factors(4)
+        drafted = np.flatnonzero(session.bench.draft(session.options).surface.coordinates())
+        assert own not in {*left[drafted], *right[drafted]}
+    session.compare(None, None)
+    assert len(session.state()["compared"]["terms"]) == 5
+    session.close()
+
+
+def test_terms_that_were_written_in_another_order_are_the_same_terms(tmp_path):
+    session = session_of(bench_of(replace(FIXED, include=("income*age",))), tmp_path)
+    assert [line["forced"] for line in session.state()["equation"]["lines"] if line["term"] == "age*income"] == [True]
+    state = session.do({"do": "forbid", "term": "income*age"})
+    assert (state["rules"]["include"], state["rules"]["exclude"]) == ([], ["age*income"])
+    session.close()
+
+
+def test_a_comparison_follows_later_choices(session):
+    session.keep("four")
+    assert session.state()["compared"] is None
+    compared = session.compare(0, None)["compared"]
+    state = session.do({"do": "k", "k": 7})
+    assert len([row for row in state["compared"]["terms"] if row[2]]) == 7
+    assert state["compared"] != compared
+    assert settled(session)["compared"]["differ"].endswith("out of fold.")
+    session.keep("seven")
+    session.compare(1, 0)
+    assert session.drop(1)["compared"] is None
+
+
+def test_only_a_choice_that_is_accepted_ends_work(session, monkeypatch):
+    until(lambda: session.bench.known_ties(session.options))
+    going, ended = Event(), []
+
+    def proof(options):
+        for _ in range(3000):
+            advance(0.5, "a proof")
+            if going.wait(0.01):
+                ended.append("proved")
+                return
+
+    monkeypatch.setattr(session.bench, "proved_sets", proof)
+    session.prove()
+    for choice in ({"do": "force", "term": "agee"}, {"do": "go", "step": 99}, {"do": "C", "C": -1}, {"do": "k", "k": 4}):
+        with suppress(ValueError):
+            session.do(choice)
+    assert ended == []
+    going.set()
+    until(lambda: ended)
+    going.clear()
+    ended.clear()
+    session.prove()
+    session.do({"do": "k", "k": 6})
+    going.set()
+    settled(session)
+    assert ended == []
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_bounds_along_k_come_with_every_loss(session, loss):
+    session.do({"do": "loss", "loss": loss})
+    bounds = until(lambda: session.bench.known_bounded(session.options)).lower_bound[0]
+    objective = session.bench.path(session.options).objective[0]
+    assert (bounds > 0.7 * objective).all()
+    assert (bounds <= objective * (1 + 1e-9)).all()
+    fitted = [train(session.table, "risk", replace(session.options, k=k)) for k in (2, 4)]
+    ks = session.bench.ks(session.options)
+    for one in fitted:
+        assert bounds[ks.index(one.options.k)] <= one.classifier.certificates_[0].objective * (1 + 1e-9)
+
+
+def test_prices_of_a_random_sample_say_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("quadric.samples.capped.is_better_in_memory", lambda *_: False)
+    file, table = tmp_path / "loans.parquet", loans()
+    pq.write_table(pa.table({name: table[name] for name in table.names}), file)
+    session = session_of(Bench(TableStream(file, text=["risk"]), "risk", FIXED), tmp_path, file.name)
+    words = session.state()["ties_words"]
+    assert words == "Prices in the objective are those of a random sample: 800 of the 800 rows."
+    session.close()
 
 
 def test_a_proof_says_how_far_near_ties_are_all(session):
@@ -186,9 +357,9 @@ def test_a_proof_says_how_far_near_ties_are_all(session):
         fitted = train(session.table, "risk", replace(session.options, include=tuple(pair), cross_validate=False))
         costs[frozenset(pair)] = fitted.classifier.certificates_[0].objective / best - 1
     low = {pair: cost for pair, cost in costs.items() if cost <= 0.1 and pair != own}
-    ties = session.bench.known_proved_ties(session.options)
-    assert {frozenset(each.terms) for each in ties.supports} == {*low}
-    np.testing.assert_allclose([each.cost for each in ties.supports], sorted(low.values()), rtol=1e-8, atol=1e-10)
+    others, texts = session.bench.known_sets(session.options).sets, session.bench.terms
+    assert {frozenset(map(texts.text, each.terms)) for each in others} == {*low}
+    np.testing.assert_allclose([each.cost for each in others], sorted(low.values()), rtol=1e-8, atol=1e-10)
     sets = session.state()["sets"]
     found = f"{len(low)} other set{'s' * (len(low) != 1)}"
     assert sets["words"] == f"{found} of terms at a price of at most 10 % of the objective: all that cost at most 10.00 %."
@@ -210,7 +381,7 @@ def test_a_row_is_explained_by_the_equation_on_the_page(session):
 def test_candidates_are_compared_by_terms_and_by_the_rows_that_change_side(session):
     session.keep("four", "the first one")
     session.do({"do": "k", "k": 7})
-    answer = session.compare(0, None)
+    answer = session.compare(0, None)["compared"]
     drafts = [session.bench.draft(options) for options in (FIXED, replace(FIXED, k=7, cross_validate=True))]
     assert answer["names"] == ["four", "now"]
     assert len([row for row in answer["terms"] if row[2]]) == 7
@@ -220,7 +391,7 @@ def test_candidates_are_compared_by_terms_and_by_the_rows_that_change_side(sessi
     settled(session)
     session.do({"do": "go", "step": 0})
     settled(session)
-    answer = session.compare(0, 0)
+    answer = session.compare(0, 0)["compared"]
     assert answer["differ"] == "The two label 0 of 800 rows differently, out of fold."
     assert answer["groups"] == [["good", "bad", "0", "0", "0"], ["bad", "good", "0", "0", "0"]]
     assert session.drop(0)["candidates"] == []
@@ -362,7 +533,9 @@ def test_three_classes_are_refused():
 def test_the_slider_takes_the_place_of_its_own_last_step_only(session):
     forbidden = sorted(terms_of(session.state()))[0]
     session.do({"do": "forbid", "term": forbidden})
-    session._steps[-1] = replace(session._steps[-1], words="forbid loan terms")  # as the column may be called
+    steps = session._history.steps
+    steps[-1] = replace(steps[-1], words="forbid loan terms")  # as the column may be called
     session.do({"do": "k", "k": 6})
     session.do({"do": "k", "k": 5})
-    assert [step.words for step in session._steps] == ["the model to begin with", "forbid loan terms", "5 terms"]
+    words = [step["words"] for step in session.state()["steps"]]
+    assert words == ["the model to begin with", "forbid loan terms", "5 terms"]

@@ -13,8 +13,11 @@ from quadric.explain import effects
 from quadric.report.effect_figures import effect_chart, effect_scale
 from quadric.report.numbers import number, short
 from quadric.report.surfaces import coefficients
-from quadric.workflow.bench import Bench, Draft
+from quadric.studio.showing import figure_text
+from quadric.workflow.bench import Bench
+from quadric.workflow.drafts import Draft
 from quadric.workflow.options import TrainingOptions
+from quadric.workflow.scorers import measure_named
 
 # Rows on which two candidates differ that are listed
 MOST_ROWS = 20
@@ -50,14 +53,29 @@ def compared(bench: Bench, pair: tuple[Candidate, Candidate], symbol: Callable[[
     dict
     """
     drafts = [bench.draft(candidate.options) for candidate in pair]
-    weights = [{symbol(each): each.weight for each in coefficients(draft.surface)} for draft in drafts]
-    names = list(dict.fromkeys([*weights[0], *weights[1]]))
+    terms = [{each.term: each for each in coefficients(draft.surface)} for draft in drafts]
+    both = {**terms[1], **terms[0]}
     return {
         "names": [printable(candidate.name) for candidate in pair],
-        "terms": [[name, *(number(own[name]) if name in own else "" for own in weights)] for name in names],
+        "terms": [
+            [symbol(both[term]), *(number(own[term].weight) if term in own else "" for own in terms)]
+            for term in dict.fromkeys([*terms[0], *terms[1]])
+        ],
         "effects": _effects(bench, drafts),
+        **_measures(bench, drafts),
         **_swapped(bench, drafts),
     }
+
+
+def _measures(bench: Bench, drafts: list[Draft]) -> dict[str, Any]:
+    """Measures with their standard errors, out of fold where both are known there."""
+    found = [draft.measures(bench.codes) for draft in drafts]
+    beyond = all(draft.left_out is not None for draft in drafts)
+    lines = []
+    for name in found[0]:
+        figures, measure = [own[name][beyond] for own in found], measure_named(name)
+        lines.append([measure.words, *("" if each is None else figure_text(each, measure.is_share) for each in figures)])
+    return {"measures": lines, "where": "out of fold" if beyond else "on the rows of the fit"}
 
 
 def _effects(bench: Bench, drafts: list[Draft]) -> list[dict[str, Any]]:

@@ -61,8 +61,19 @@ def _release(options: TrainingOptions, choice: Mapping[str, Any]) -> tuple[Train
 
 def _swap(options: TrainingOptions, choice: Mapping[str, Any]) -> tuple[TrainingOptions, str]:
     out, into = _text(choice, "out"), _text(choice, "into")
+    return swapped(options, out, into), f"{into} in place of {out}"
+
+
+def swapped(options: TrainingOptions, out: str, into: str) -> TrainingOptions:
+    """Options that forbid one term and force another.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+    out, into : str
+    """
     options = _without(options, out, into)
-    return replace(options, exclude=(*options.exclude, out), include=(*options.include, into)), f"{into} in place of {out}"
+    return replace(options, exclude=(*options.exclude, out), include=(*options.include, into))
 
 
 def _column(options: TrainingOptions, choice: Mapping[str, Any]) -> tuple[TrainingOptions, str]:

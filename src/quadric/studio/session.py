@@ -5,48 +5,37 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from quadric.errors import printable
 from quadric.export import save_model
 from quadric.extras import require
 from quadric.files import write_atomically
+from quadric.losses import loss_named
 from quadric.progress import parts
 from quadric.report import render
 from quadric.report.summarising import summarise_table
 from quadric.studio.candidates import Candidate, compared
 from quadric.studio.choices import ChoiceError, changed
+from quadric.studio.history import History
 from quadric.studio.showing import Showing
 from quadric.studio.worker import Worker
-from quadric.workflow.bench import Bench
+from quadric.workflow.bench import Bench, key_of
 from quadric.workflow.options import AUTO, TrainingOptions
 from quadric.workflow.scoring import TableModel
 from quadric.workflow.training import with_samples
 
 State = dict[str, Any]
-# Steps that are kept
-MOST_STEPS = 500
+# Work of the bench on some options
+Task: TypeAlias = tuple[Callable[[TrainingOptions], Any], TrainingOptions]
+# What choices call terms
+TERMS = ("term", "out", "into")
 # Characters of the name of a file
 LONGEST_NAME = 200
 MOST_CANDIDATES = 50
-
-
-@dataclass(frozen=True)
-class Step:
-    """A choice.
-
-    Attributes
-    ----------
-    words : str
-    options : TrainingOptions
-        What they then were.
-    """
-
-    words: str
-    options: TrainingOptions
 
 
 @dataclass(frozen=True)
@@ -83,19 +72,20 @@ class Session:
     def __init__(self, bench: Bench, work: Work) -> None:
         self.bench, self.work = bench, work
         self._showing, self._real_folder = Showing(bench), work.folder.resolve()
-        self._steps = [Step("the model to begin with", bench.start)]
-        self._at = self._version = self._told = 0
+        self._history = History(bench)
+        self._version = self._told = 0
         self._candidates: list[Candidate] = []
+        self._pair: tuple[str | None, str | None] | None = None
+        self._comparison: tuple[Any, State] | None = None
         self._lock = threading.RLock()
         self._listeners: list[Callable[[State], None]] = []
-        self._works = bench.trained, bench.scores, bench.bounded, bench.ties
         self._worker = Worker(self._progress, self._failed)
         self._settle()
 
     @property
     def options(self) -> TrainingOptions:
         """Of the model that is on the page."""
-        return self._steps[self._at].options
+        return self._history.options
 
     def source(self) -> State:
         """What has become of the file, for pages that ask for nothing."""
@@ -110,15 +100,12 @@ class Session:
         """All that is on the page now."""
         with self._lock:
             shown, self._told = self._showing.state(self.options), self._told + 1
-            steps = [
-                {"words": step.words, "price": self._showing.price(self._steps[i - 1].options, step.options) if i else ""}
-                for i, step in enumerate(self._steps)
-            ]
             kept = [{"name": printable(one.name), "notes": printable(one.notes)} for one in self._candidates]
             return shown | {
                 "candidates": kept,
-                "steps": steps,
-                "at": self._at,
+                "compared": self._compared(),
+                "steps": self._history.told(),
+                "at": self._history.at,
                 "version": self._version,
                 "told": self._told,  # an answer may come after news that are newer
                 "source": self.bench.news_of_source(),
@@ -138,26 +125,27 @@ class Session:
         dict
             The state after it.
         """
-        self._worker.do(None)  # what runs for an older choice only takes time now
-        try:
-            with self._lock:
-                if choice.get("do") in ("undo", "redo"):  # pressed once too often, they change nothing
-                    self._at = min(max(self._at + (1 if choice["do"] == "redo" else -1), 0), len(self._steps) - 1)
-                elif choice.get("do") == "go":
-                    self._go(choice.get("step"))
-                else:
-                    self._choose(choice)
+        before = self._version
+        # what runs for an older choice only takes time now; if this one is refused, it goes on
+        with self._lock, self._worker.paused():
+            if choice.get("do") in ("undo", "redo"):
+                self._history.move(1 if choice["do"] == "redo" else -1)
                 self._version += 1
-                return self.state()
-        finally:
+            elif choice.get("do") == "go":
+                self._history.go(choice.get("step"))
+                self._version += 1
+            else:
+                self._choose(choice)
+            if self._version != before:
+                self._worker.do(None)
+            state = self.state()
+        if self._version != before:
             self._settle()
-
-    def _go(self, step: Any) -> None:
-        if not isinstance(step, int) or not 0 <= step < len(self._steps):
-            raise ChoiceError("there is no such step")
-        self._at = step
+        return state
 
     def _choose(self, choice: Mapping[str, Any]) -> None:
+        texts = {name: self.bench.terms.settled(choice[name]) for name in TERMS if isinstance(choice.get(name), str)}
+        choice = {**choice, **texts}
         if choice.get("do") == "column":
             choice = {**choice, **self._showing.of_column(choice.get("column"))}
         options, words = changed(self.options, choice)
@@ -170,19 +158,8 @@ class Session:
             raise ChoiceError(f"there is no equation with {options.k} terms")
         with _silent():
             self.bench.draft(options)  # refused before it is a step
-        # a slider passes many numbers on its way
-        self._add(Step(words, options), instead=choice["do"] == "k" and self._is_of_slider())
-
-    def _is_of_slider(self) -> bool:
-        """Whether the last step changed nothing but the number of terms."""
-        before, last = self._steps[max(self._at - 1, 0)].options, self._steps[self._at].options
-        return replace(before, k=last.k) == last
-
-    def _add(self, step: Step, *, instead: bool = False) -> None:
-        """One step more, or in place of the last one; what was undone is given up."""
-        kept = self._steps[: self._at + (0 if instead and self._at else 1)]
-        self._steps = [*kept, step][-MOST_STEPS:]
-        self._at = len(self._steps) - 1
+        self._history.add(words, options, slides=choice["do"] == "k")
+        self._version += 1
 
     def explain(self, row: Any) -> State:
         """One row of the table, by the equation that is on the page.
@@ -233,11 +210,14 @@ class Session:
             The state.
         """
         with self._lock:
-            self._candidates.remove(self._candidate(number))
+            gone = self._candidate(number)
+            self._candidates = [one for one in self._candidates if one.name != gone.name]
+            if self._pair is not None and gone.name in self._pair:
+                self._pair = None
             return self.state()
 
     def compare(self, first: Any, second: Any) -> State:
-        """Two candidates side by side.
+        """Put two candidates side by side; the comparison stays in the state, and follows later choices.
 
         Parameters
         ----------
@@ -247,16 +227,29 @@ class Session:
         Returns
         -------
         dict
+            The state.
         """
         with self._lock:
-            return compared(self.bench, (self._candidate(first), self._candidate(second)), self._showing.symbol)
+            self._pair = self._named(first), self._named(second)
+            return self.state()
+
+    def _named(self, number: Any) -> str | None:
+        return None if number is None else self._candidate(number).name
 
     def _candidate(self, number: Any) -> Candidate:
-        if number is None:
-            return Candidate("now", "", self.options)
-        if not isinstance(number, int) or not 0 <= number < len(self._candidates):
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self._candidates):
             raise ChoiceError("there is no such candidate")
         return self._candidates[number]
+
+    def _compared(self) -> State | None:
+        if self._pair is None:
+            return None
+        named = {one.name: one for one in self._candidates}
+        pair = [Candidate("now", "", self.options) if name is None else named[name] for name in self._pair]
+        key = [(one.name, key_of(one.options), self.bench.is_trained(one.options)) for one in pair]
+        if self._comparison is None or self._comparison[0] != key:
+            self._comparison = key, compared(self.bench, (pair[0], pair[1]), self._showing.symbol)
+        return self._comparison[1]
 
     def save(self, name: Any, notes: Any = "") -> State:
         """Write the model file, with the steps in it.
@@ -277,7 +270,9 @@ class Session:
         if not isinstance(notes, str):
             raise ChoiceError("notes must be a text")
         with self._lock:
-            steps = [{"words": step.words, "options": _changes(step.options)} for step in self._steps[: self._at + 1]]
+            steps = [
+                {"words": step.words, "options": _changes(step.options)} for step in self._history.steps[: self._history.at + 1]
+            ]
             with _silent():
                 trained = with_samples(self.bench.trained(self.options), self.bench.rows, self.bench.raw)
             kept = [{"name": one.name, "notes": one.notes, "options": _changes(one.options)} for one in self._candidates]
@@ -305,9 +300,10 @@ class Session:
         def work() -> None:
             with _silent():
                 found = self.bench.settled(replace(before, loss=AUTO, C=None))
+                self.bench.draft(found)
             with self._lock:
                 if before == self.options and found != before:
-                    self._add(Step(f"loss {found.loss} and C = {found.C:g}, chosen by the folds", found))
+                    self._history.add(f"loss {found.loss} and C = {found.C:g}, chosen by the folds", found)
                     self._version += 1
             self._publish()
             self._settle()
@@ -327,7 +323,7 @@ class Session:
 
         def work() -> None:
             with _silent():
-                self.bench.proved_ties(options)
+                self.bench.proved_sets(options)
             self._publish()
             self._settle()
 
@@ -409,17 +405,39 @@ class Session:
         self._send({"end": "The studio has ended; what was saved is there."})
 
     def _settle(self) -> None:
-        """Fit as ``quadric fit`` does, and score along k, unless that is known."""
+        """Find out all that is not known yet of the model on the page, and then of the other steps."""
         options = self.options
-        is_done = self.bench.is_trained(options) and self.bench.known_ties(options) is not None
-        self._worker.do(None if is_done else lambda: self._fit(options))
+        self._worker.do(lambda: self._learn(options))
 
-    def _fit(self, options: TrainingOptions) -> None:
+    def _learn(self, options: TrainingOptions) -> None:
         with _silent():
-            for work, own_part in zip(self._works, parts(*[1.0] * len(self._works)), strict=True):
-                with own_part:
-                    work(options)
-                self._publish()
+            for tasks in self._unknown(options):
+                for (work, own), own_part in zip(tasks, parts(*[1.0] * len(tasks)), strict=True):
+                    with own_part:
+                        work(own)
+                    with self._lock:
+                        self._history.note(own)
+                if tasks:
+                    self._publish()
+
+    def _unknown(self, options: TrainingOptions) -> Iterator[list[Task]]:
+        """What is still to be found out, the most wanted kind first; each kind is looked up when its turn comes."""
+        bench, history = self.bench, self._history
+        yield [] if bench.fitted_objective(options) is not None else [(bench.trained, options)]
+        yield [] if bench.score(options) is not None else [(bench.scores, options)]
+        bounds: list[Task] = [] if bench.known_bounded(options) is not None else [(bench.bounded, options)]
+        if loss_named(options.loss).cheap_exchanges:
+            yield bounds
+        yield [] if bench.known_ties(options) is not None else [(bench.ties, options)]
+        with self._lock:
+            unscored = history.unscored
+        yield [(bench.scores, own) for own in unscored]
+        yield [(bench.scores, own) for _, own in self._showing.stand_ins(options) if bench.score(own) is None]
+        if not loss_named(options.loss).cheap_exchanges:
+            yield bounds
+        with self._lock:
+            unfitted = history.unfitted
+        yield [(bench.trained, own) for own in unfitted]
 
     def _publish(self) -> None:
         self._send({"state": self.state()})

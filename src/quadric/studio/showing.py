@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -10,24 +12,27 @@ import numpy as np
 from quadric.errors import printable, quoted
 from quadric.explain import effects
 from quadric.export import SavedModel, equation
-from quadric.geometry.terms import term_count, term_factors, term_names
+from quadric.geometry.terms import term_count, term_factors
 from quadric.losses import LOSS_NAMES
 from quadric.report.along_k import objective_along, score_along
 from quadric.report.effect_figures import effect_charts
-from quadric.report.numbers import MINUS, number, percent
+from quadric.report.numbers import number, percent
 from quadric.report.rendering import line
 from quadric.report.story import VERDICTS, exchanges, number_of, proved, term_symbol, term_words
 from quadric.report.subject import Subject
 from quadric.report.surfaces import coefficients, directions
 from quadric.report.values import Coefficient
 from quadric.review.explaining import REFERENCES, ExplainingOptions, explain_rows
-from quadric.studio.choices import SIGNS, ChoiceError, words_of_sign
+from quadric.studio.choices import SIGNS, ChoiceError, swapped, words_of_sign
+from quadric.studio.prices import objective_price, score_price, signed
 from quadric.tables.inputs import cell_text
-from quadric.workflow.bench import MOST_TIES, WITHIN, Bench, Draft
+from quadric.workflow.bench import Bench
 from quadric.workflow.cv_summary import Figure
+from quadric.workflow.drafts import Draft
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scorers import measure_named
 from quadric.workflow.scoring import TableModel
+from quadric.workflow.stand_ins import MOST_TIES, WITHIN, Tie
 
 ESTIMATE = "Estimate: all figures are of the rows that the equation was fitted to. The folds are running."
 SETTLED = "The folds have caught up: figures out of fold are of rows left out."
@@ -50,7 +55,6 @@ class Showing:
         self._names, self._target = data.class_names, bench.rows.target
         self._subject = Subject(self._tabular(model), bench.raw, data.codes, data.X)
         self._features = self._subject.features
-        self._term_names = term_names(data.feature_names)
 
     def _tabular(self, model: Any) -> TableModel:
         options = self._bench.start.recorded()
@@ -103,7 +107,8 @@ class Showing:
     @cached_property
     def _candidates(self) -> list[str]:
         left_out = {*self._bench.rows.data.thin, *self._redundant}
-        return [name for term, name in enumerate(self._term_names) if term not in left_out][:MOST_TERMS]
+        terms = (term for term in range(term_count(len(self._features))) if term not in left_out)
+        return [self._bench.terms.text(term) for term in islice(terms, MOST_TERMS)]
 
     @cached_property
     def _all_of(self) -> dict[str, set[str]]:
@@ -119,12 +124,13 @@ class Showing:
         encoder, n = self._bench.rows.data.encoder, len(self._features)
         own = {i for i, each in enumerate(encoder.features_) if encoder.input_names_[each.input] == column}
         left, right = term_factors(n)
-        terms = tuple(self._term_names[t] for t in range(term_count(n)) if {int(left[t]), int(right[t])} & own)
+        texts = self._bench.terms
+        terms = tuple(texts.text(t) for t in range(term_count(n)) if {int(left[t]), int(right[t])} & own)
         if not terms:
             raise ChoiceError(f"there is no column {quoted(column)}")
-        names = [self._bench.rows.data.feature_names[i] for i in sorted(own)]
-        squares = [f"{name}^2" for name in names if f"{name}^2" in self._candidates]
-        return {"terms": terms, "names": (*names, *squares, *([f"{name}*" for name in names] if n > 1 else []))}
+        squares = [square for square in map(texts.square, sorted(own)) if square in self._candidates]
+        alone = (texts.alone(feature) for feature in sorted(own))
+        return {"terms": terms, "names": (*alone, *squares, *(map(texts.products, sorted(own)) if n > 1 else []))}
 
     def state(self, options: TrainingOptions) -> dict[str, Any]:
         """Everything about the model of some options.
@@ -151,6 +157,7 @@ class Showing:
             "proof": self._proof(options),
             "effects": self._effects(draft),
             "ties": self._ties(options),
+            "ties_words": self._sample_words(),
             "sets": self._sets(options),
             "rules": {
                 "loss": options.loss,
@@ -166,36 +173,12 @@ class Showing:
             },
         }
 
-    def price(self, before: TrainingOptions, after: TrainingOptions) -> str:
-        """What a step changed, in words; nothing where objectives cannot be compared and folds have not run."""
-        parts = []
-        if (before.loss, before.C, before.class_weight) == (after.loss, after.C, after.class_weight):
-            old, new = self._objective(before), self._objective(after)
-            if old and abs(new - old) > 5e-6 * abs(old):
-                parts.append(f"objective {_signed(100 * (new / old - 1), 2)} %")
-        measure = measure_named(after.scoring)
-        scores = [self._score(options) for options in (before, after)]
-        if scores[0] is not None and scores[1] is not None:
-            factor, unit = (100, " points") if measure.is_share else (1, "")
-            parts.append(f"{measure.words} {_signed(factor * (scores[1] - scores[0]), 4)}{unit} out of fold")
-        return ", ".join(parts)
-
-    def _objective(self, options: TrainingOptions) -> float:
-        if self._bench.is_trained(options):
-            return float(self._bench.trained(options).classifier.certificates_[0].objective)
-        path = self._bench.path(options)
-        return float(path.objective[0, path.ks.tolist().index(options.k)])
-
-    def _score(self, options: TrainingOptions) -> float | None:
-        scores = self._bench.known_scores(options)
-        return None if scores is None else float(scores[:, self._bench.ks(options).index(options.k or 0)].mean())
-
     def _equation(self, options: TrainingOptions, draft: Draft) -> dict[str, Any]:
         features, sides = self._features, (f"towards {self._names[1]}", f"towards {self._names[0]}")
         lines = []
         for each in coefficients(draft.surface):
             own = line(each.weight, term_symbol(each, features), term_words(each, features, sides))
-            name = self._term_names[each.term]
+            name = self._bench.terms.text(each.term)
             lines.append({**own, "term": name, "forced": name in options.include})
         texts = [equation(draft.model, form=form).split("\n")[0] for form in ("centred", "expanded")]
         return {
@@ -225,33 +208,55 @@ class Showing:
         charts = zip(of_columns.columns, effect_charts("effect", of_columns), strict=True)
         return [{"chart": chart, "words": found.get(column.name, "")} for column, chart in charts]
 
+    def stand_ins(self, options: TrainingOptions) -> list[tuple[Tie, TrainingOptions]]:
+        """Near ties that the rules allow to be taken, if they are known, each with the options that take it.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+
+        Returns
+        -------
+        list of Tie with TrainingOptions
+        """
+        texts, found = self._bench.terms, []
+        for tie in self._bench.known_ties(options) or []:
+            taken = swapped(options, texts.text(tie.out), texts.text(tie.into))
+            with suppress(ValueError):  # a rule may ask for more terms than this one
+                self._bench.under(taken)
+                found.append((tie, taken))
+        return found
+
     def _ties(self, options: TrainingOptions) -> list[dict[str, str]] | None:
-        ties = self._bench.known_ties(options)
-        if ties is None:
+        if self._bench.known_ties(options) is None:
             return None
-        measure = measure_named(options.scoring)
-        factor, unit = (100, " points") if measure.is_share else (1, "")
-        return [
-            {
-                "out": tie.out,
-                "into": tie.into,
-                "price": f"objective {_signed(100 * tie.cost, 3)} %",
-                "score": f"{measure.words} {_signed(factor * tie.score, 4)}{unit}",
-            }
-            for tie in ties
-        ]
+        texts, now = self._bench.terms, self._bench.score(options)
+        found = []
+        for tie, taken in self.stand_ins(options):
+            score = self._bench.score(taken)
+            price = objective_price(tie.cost, 3) or "objective the same"
+            beyond = "" if now is None or score is None else score_price(options.scoring, score - now)
+            found.append({"out": texts.text(tie.out), "into": texts.text(tie.into), "price": price, "score": beyond})
+        return found
+
+    def _sample_words(self) -> str:
+        """Of what the prices of near ties in the objective are, where that is not all rows."""
+        data = self._bench.rows.data
+        if not data.is_sampled:
+            return ""
+        return f"Prices in the objective are those of a random sample: {len(data.X):,} of the {data.n_rows:,} rows."
 
     def _sets(self, options: TrainingOptions) -> dict[str, Any] | None:
         """Sets of terms that cost little, where a proof says how far these are all."""
-        ties = self._bench.known_proved_ties(options)
-        if ties is None:
+        others = self._bench.known_sets(options)
+        if others is None:
             return None
-        found = number_of(len(ties.supports), "other set")
+        found = number_of(len(others.sets), "other set")
         return {
-            "words": f"{found} of terms at a price of at most {100 * WITHIN:g} % of the objective: {ties.completeness()}.",
+            "words": f"{found} of terms at a price of at most {100 * WITHIN:g} % of the objective: {others.completeness}.",
             "best": [
-                [printable(", ".join(each.terms)), f"objective {_signed(100 * each.cost, 3)} %"]
-                for each in ties.supports[:MOST_TIES]
+                [printable(", ".join(map(self._bench.terms.text, each.terms))), f"objective {signed(100 * each.cost, 3)} %"]
+                for each in others.sets[:MOST_TIES]
             ],
         }
 
@@ -260,8 +265,8 @@ class Showing:
         return [
             {
                 "name": measure_named(name).words,
-                "fitted": _figure(fitted, measure_named(name).is_share),
-                "out_of_fold": "" if left_out is None else _figure(left_out, measure_named(name).is_share),
+                "fitted": figure_text(fitted, measure_named(name).is_share),
+                "out_of_fold": "" if left_out is None else figure_text(left_out, measure_named(name).is_share),
             }
             for name, (fitted, left_out) in found.items()
         ]
@@ -290,12 +295,19 @@ class Showing:
         return [*said, exchanges(certificate, is_ruled), *(f"{proof.words()}." for proof in certificate.monotone)]
 
 
-def _figure(figure: Figure, is_share: bool) -> str:
-    """A measure with its standard error."""
+def figure_text(figure: Figure, is_share: bool) -> str:
+    """A measure with its standard error.
+
+    Parameters
+    ----------
+    figure : Figure
+    is_share : bool
+        Whether it is shown in per cent.
+
+    Returns
+    -------
+    str
+    """
     if is_share:
         return percent(figure.mean) + ("" if figure.error is None else f" ± {percent(figure.error)}")
     return number(figure.mean, 3) + ("" if figure.error is None else f" ± {number(figure.error, 2)}")
-
-
-def _signed(value: float, decimals: int) -> str:
-    return f"{value:+.{decimals}f}".replace("-", MINUS)

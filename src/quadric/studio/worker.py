@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from quadric.progress import listening
 
@@ -32,7 +33,7 @@ class Worker:
         self._tell, self._failed = tell, failed
         self._changed = threading.Condition()
         self._next: Work | None = None
-        self._closed = False
+        self._closed = self._is_paused = False
         self._thread = threading.Thread(target=self._run, name="quadric studio", daemon=True)
         self._thread.start()
 
@@ -40,6 +41,20 @@ class Worker:
         """Give up what is being done, and do this; None: nothing."""
         with self._changed:
             self._next, self._is_void = work, True
+            self._changed.notify_all()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """A block during which the work rests, from the next moment at which it tells how far it is."""
+        self._rest(True)
+        try:
+            yield
+        finally:
+            self._rest(False)
+
+    def _rest(self, is_paused: bool) -> None:
+        with self._changed:
+            self._is_paused = is_paused
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -66,6 +81,8 @@ class Worker:
                 self._failed(error)
 
     def _heard(self, share: float, what: str) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_void or not self._is_paused)
         if self._is_void:
             raise Void
         self._tell(share, what)

@@ -7,144 +7,40 @@ what ``quadric fit`` makes of the same options.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from quadric.credit import CalibratedModel, auc, ks_statistic
+from quadric.credit import CalibratedModel
 from quadric.defaults import DEFAULT_KS
 from quadric.errors import printable
 from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators.overview import Overview
-from quadric.fitted import FittedModel, fitted_model
-from quadric.geometry.surface import QuadraticSurface
-from quadric.geometry.terms import term_names
 from quadric.losses import loss_named
-from quadric.near_ties import SurfaceTies, alternatives
+from quadric.losses.footprint import fits
 from quadric.progress import part
+from quadric.samples.extent import Extent
 from quadric.samples.spool import Spooled
 from quadric.search.path import QuadraticPath
 from quadric.tables import Table
 from quadric.tables.parts import TableParts, gathered
 from quadric.types import FloatArray, IntArray
-from quadric.workflow.cv_summary import Figure
+from quadric.workflow.drafts import Draft
+from quadric.workflow.lately import Lately
 from quadric.workflow.options import AUTO, OptionError, TrainingOptions
 from quadric.workflow.scorers import measure_named
+from quadric.workflow.stand_ins import OtherSets, Tie, near_ties_of, proved_sets_of
+from quadric.workflow.term_texts import TermTexts
 from quadric.workflow.training import Survey, Trained, new_classifier, survey, train_surveyed, with_coding, with_cutoff
 
-Value = TypeVar("Value")
 # Stops of the slider over k, and how many results are kept for undo and redo
 MOST_KS, MOST_KEPT = 25, 60
-# Near ties: their number, and the largest relative price of one
-MOST_TIES, WITHIN = 8, 0.1
-# Seconds of branch and bound for the list of them
-TIES_SECONDS = 30.0
 # Rows, about, that calibrate a draft and stand for the population of its curves
 FEW = 10_000
 # Nodes of branch and bound for each bound along k, where these are cheap
 NODES = 0
-
-
-@dataclass(frozen=True)
-class Tie:
-    """One term for another at a small price.
-
-    Attributes
-    ----------
-    out, into : str
-        Names of the terms.
-    cost : float
-        Relative change of the objective, the refit included.
-    score : float
-        Change of the out-of-fold score, in the sign of the measure.
-    """
-
-    out: str
-    into: str
-    cost: float
-    score: float
-
-
-@dataclass(frozen=True, eq=False)
-class Draft:
-    """An equation, and what it makes of the rows.
-
-    Attributes
-    ----------
-    options : TrainingOptions
-        Which it is an answer to.
-    model : Pipeline of coding and classifier, or CalibratedModel of it
-    decision : array of shape (m,)
-        f of the rows in memory.
-    left_out : array of shape (m,) or None
-        f of the same rows by folds that leave them out; None: not known yet.
-    folds : array of shape (m,) or None
-        The fold of each of them.
-    """
-
-    options: TrainingOptions
-    model: Any
-    decision: FloatArray
-    left_out: FloatArray | None = None
-    folds: IntArray | None = None
-
-    @cached_property
-    def view(self) -> FittedModel:
-        """The model, taken apart."""
-        return fitted_model(self.model)
-
-    @property
-    def surface(self) -> QuadraticSurface:
-        """In fitted units."""
-        return self.view.surfaces[0]
-
-    def measures(self, codes: IntArray) -> dict[str, tuple[Figure, Figure | None]]:
-        """Measures by name, on the rows of the fit and out of fold.
-
-        Parameters
-        ----------
-        codes : array of shape (m,)
-            Positions of the rows' classes.
-
-        Returns
-        -------
-        dict
-        """
-        fitted = self._measured(codes, self.decision, [np.arange(len(codes))])
-        if self.left_out is None or self.folds is None:
-            return {name: (figure, None) for name, figure in fitted.items()}
-        own = [np.flatnonzero(self.folds == fold) for fold in np.unique(self.folds)]
-        beyond = self._measured(codes, self.left_out, [rows for rows in own if len(np.unique(codes[rows])) == 2])
-        return {name: (figure, beyond[name]) for name, figure in fitted.items()}
-
-    def _measured(self, codes: IntArray, decision: FloatArray, parts: Sequence[IntArray]) -> dict[str, Figure]:
-        labels, chances = self.view.decided(decision)
-        found = {
-            "accuracy": [float(np.mean(labels[rows] == codes[rows])) for rows in parts],
-            "roc_auc": [auc(codes[rows], decision[rows]) for rows in parts],
-            "ks": [ks_statistic(codes[rows], decision[rows]) for rows in parts],
-        }
-        if chances is not None:
-            own = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
-            found["log_loss"] = [float(own[rows].mean()) for rows in parts]
-        return {name: Figure.of(np.array(values)) for name, values in found.items()}
-
-    def confusion(self, codes: IntArray) -> IntArray:
-        """Rows by class and by label, (2, 2): out of fold where that is known.
-
-        Parameters
-        ----------
-        codes : array of shape (m,)
-
-        Returns
-        -------
-        array of shape (2, 2)
-        """
-        labels, _ = self.view.decided(self.decision if self.left_out is None else self.left_out)
-        return np.bincount(2 * codes + labels, minlength=4).reshape(2, 2)
 
 
 class Bench:
@@ -163,15 +59,16 @@ class Bench:
             rows = survey(table, target, options)
             self.rows = replace(rows, stream=replace(rows.stream, kept={}))
         data = self.rows.data
+        self.terms = TermTexts(data.encoder)
         if len(data.class_names) != 2:
             raise OptionError(f"the studio takes two classes, and the target has {len(data.class_names)}")
         # the rows in memory as they came, with the columns that models take; from here on the file may change
         self.raw = gathered(self.rows.parts, self.rows.stream.sample.ids - 1, data.encoder.input_names_)
         if isinstance(source := self.rows.stream.stream.source, Spooled):
             source.stand_alone()
-        self._known: dict[tuple[str, str], Any] = {}
+        self._lately = Lately(MOST_KEPT)
         with part(0.2, 0.8):
-            found = self.settled(options)
+            found = self.settled(self.spelled(options))
             stops, k = self.ks(found), found.k or 1
             self.start = replace(found, k=min(max(k, stops[0]), stops[-1]))  # there may be fewer terms than were asked for
         with part(0.8, 0.9):
@@ -183,6 +80,11 @@ class Bench:
     def codes(self) -> IntArray:
         """Positions of the classes of the rows in memory."""
         return self.rows.data.codes
+
+    def spelled(self, options: TrainingOptions) -> TrainingOptions:
+        """The options with one text for each term, in whatever way it was written."""
+        include, exclude = (tuple(map(self.terms.settled, own)) for own in (options.include, options.exclude))
+        return replace(options, include=include, exclude=exclude)
 
     def settled(self, options: TrainingOptions) -> TrainingOptions:
         """The options with everything that they leave to cross-validation chosen by it.
@@ -214,8 +116,8 @@ class Bench:
         -------
         Survey
         """
-        rules = self._key(options, "cutoff")
-        return self._once("rules", rules, lambda: replace(self.rows, data=self.rows.data.under(options)))
+        rules = key_of(options, "cutoff")
+        return self._lately.once("rules", rules, lambda: replace(self.rows, data=self.rows.data.under(options)))
 
     def ks(self, options: TrainingOptions) -> tuple[int, ...]:
         """Numbers of terms that the slider stops at.
@@ -228,7 +130,7 @@ class Bench:
         -------
         tuple of int
         """
-        return self._once("ks", self._key(options, "cutoff"), lambda: self._stops(options))
+        return self._lately.once("ks", key_of(options, "cutoff"), lambda: self._stops(options))
 
     def _stops(self, options: TrainingOptions) -> tuple[int, ...]:
         assert options.k is not None
@@ -251,10 +153,10 @@ class Bench:
         -------
         QuadraticPath
         """
-        return self._once("path", self._along(options), lambda: self._overview(options).path(self._search(options)))
+        return self._lately.once("path", self._along(options), lambda: self._overview(options).path(self._search(options)))
 
-    def bounded(self, options: TrainingOptions) -> QuadraticPath | None:
-        """The path with lower bounds, where these are cheap; else None.
+    def bounded(self, options: TrainingOptions) -> QuadraticPath:
+        """The path, with lower bounds where there is room for them: quick with sums over rows, else within seconds or minutes.
 
         Parameters
         ----------
@@ -262,14 +164,21 @@ class Bench:
 
         Returns
         -------
-        QuadraticPath or None
+        QuadraticPath
         """
-        if not loss_named(options.loss).cheap_exchanges:
-            return None
+        return self._lately.once("bounded", self._along(options), lambda: self._bounded(options))
+
+    def _bounded(self, options: TrainingOptions) -> QuadraticPath:
         path = self.path(options)
-        return self._once(
-            "bounded", self._along(options), lambda: self._overview(options).bounded(self._search(options), path, NODES)
-        )
+        if loss_named(options.loss).keeps_rows and not self._bounds_fit(options):
+            return path
+        return self._overview(options).bounded(self._search(options), path, NODES)
+
+    def _bounds_fit(self, options: TrainingOptions) -> bool:
+        """Whether there is room for all rows lifted on all terms."""
+        data = self.under(options).data
+        extent = Extent(data.X.shape, 2, len(data.limits.left_out), proves=True)
+        return not data.is_sampled and fits(options.loss, extent)
 
     def scores(self, options: TrainingOptions) -> FloatArray:
         """Out-of-fold scores along k, of shape (n_folds, n_ks), in the sign of the measure.
@@ -283,16 +192,23 @@ class Bench:
         array
         """
         sign = measure_named(options.scoring).sign
-        return self._once("scores", self._along(options), lambda: sign * self._overview(options).scores(self._search(options)))
+        return self._lately.once(
+            "scores", self._along(options), lambda: sign * self._overview(options).scores(self._search(options))
+        )
 
     def known_scores(self, options: TrainingOptions) -> FloatArray | None:
         """The same, if they have been computed."""
-        return self._known.get(("scores", self._along(options)))
+        return self._lately.get("scores", self._along(options))
+
+    def known_bounded(self, options: TrainingOptions) -> QuadraticPath | None:
+        """The path with lower bounds, if they have been looked for."""
+        found: QuadraticPath | None = self._lately.get("bounded", self._along(options))
+        return found
 
     def known_bounds(self, options: TrainingOptions) -> FloatArray | None:
-        """Lower bounds along k, if they have been computed."""
-        path = self._known.get(("bounded", self._along(options)))
-        return None if path is None else path.lower_bound[0]
+        """Lower bounds along k, if there are any yet."""
+        path = self.known_bounded(options)
+        return None if path is None or path.lower_bound is None else path.lower_bound[0]
 
     def draft(self, options: TrainingOptions) -> Draft:
         """The fit where it is known, else the equation of the path.
@@ -305,10 +221,10 @@ class Bench:
         -------
         Draft
         """
-        trained = self._known.get(("trained", self._key(options, "cutoff")))
+        trained = self._lately.get("trained", key_of(options, "cutoff"))
         if trained is not None:
             return self._of_trained(self.trained(options))
-        return self._once("draft", self._key(options), lambda: self._drafted(options))
+        return self._lately.once("draft", key_of(options), lambda: self._drafted(options))
 
     def _drafted(self, options: TrainingOptions) -> Draft:
         data, path = self.under(options).data, self.path(options)
@@ -340,10 +256,10 @@ class Bench:
         Trained
         """
         rows = self.under(options)
-        found = self._once("trained", self._key(options, "cutoff"), lambda: train_surveyed(rows, options))
+        found = self._lately.once("trained", key_of(options, "cutoff"), lambda: train_surveyed(rows, options))
         if found.options.cutoff == options.cutoff:
             return found
-        return self._once("cut", self._key(options), lambda: with_cutoff(found, rows, options.cutoff))
+        return self._lately.once("cut", key_of(options), lambda: with_cutoff(found, rows, options.cutoff))
 
     def news_of_source(self) -> str:
         """What has become of the file since it was read, in a sentence; empty where nothing has.
@@ -373,7 +289,7 @@ class Bench:
         return np.arange(0, len(self.codes), -(-len(self.codes) // FEW))
 
     def ties(self, options: TrainingOptions) -> list[Tie]:
-        """Exchanges of one term that cost little, the cheapest first, each with its price on the folds.
+        """Exchanges of one term that cost little, the cheapest first.
 
         Parameters
         ----------
@@ -384,22 +300,16 @@ class Bench:
         -------
         list of Tie
         """
-        return self._once("ties", self._key(options, "cutoff"), lambda: self._tied(options))
+        return self._lately.once(
+            "ties", key_of(options, "cutoff"), lambda: near_ties_of(self.trained(options), self.under(options).data)
+        )
 
     def known_ties(self, options: TrainingOptions) -> list[Tie] | None:
-        """The same, if they have been computed.
+        """The same, if they have been computed."""
+        found: list[Tie] | None = self._lately.get("ties", key_of(options, "cutoff"))
+        return found
 
-        Parameters
-        ----------
-        options : TrainingOptions
-
-        Returns
-        -------
-        list of Tie, or None
-        """
-        return self._known.get(("ties", self._key(options, "cutoff")))
-
-    def proved_ties(self, options: TrainingOptions) -> SurfaceTies:
+    def proved_sets(self, options: TrainingOptions) -> OtherSets:
         """Sets of terms that cost little, and how far branch and bound knows that these are all.
 
         Parameters
@@ -409,44 +319,33 @@ class Bench:
 
         Returns
         -------
-        SurfaceTies
+        OtherSets
         """
         if self.rows.data.is_sampled:
             raise OptionError("a proof needs all rows in memory, and there are too many for that")
-        prove: dict[str, Any] = {"prove": True, "time_limit": TIES_SECONDS}
-        return self._once("proved ties", self._key(options, "cutoff"), lambda: self._near(options, **prove))
-
-    def known_proved_ties(self, options: TrainingOptions) -> SurfaceTies | None:
-        """The same, if they have been computed."""
-        return self._known.get(("proved ties", self._key(options, "cutoff")))
-
-    def _near(self, options: TrainingOptions, **how: Any) -> SurfaceTies:
-        """Near ties of a fit, with the names that its terms have in the table."""
-        data, classifier = self.under(options).data, self.trained(options).classifier
-        # the classifier knows its features by number
-        names = term_names(data.feature_names)
-        own = {name: names[term] for term, name in enumerate(classifier.term_names())}
-        (ties,) = alternatives(classifier, data.X, data.y, within=WITHIN, **how)
-        return replace(
-            ties,
-            terms=tuple(own[name] for name in ties.terms),
-            exchanges=[replace(each, out=own[each.out], into=own[each.into]) for each in ties.exchanges],
-            supports=[replace(each, terms=tuple(own[name] for name in each.terms)) for each in ties.supports],
+        return self._lately.once(
+            "sets", key_of(options, "cutoff"), lambda: proved_sets_of(self.trained(options), self.under(options).data)
         )
 
-    def _tied(self, options: TrainingOptions) -> list[Tie]:
-        ties = self._near(options)
-        now = self._score_of(options, ties.terms)
-        return [
-            Tie(each.out, each.into, each.cost, self._score_of(options, [*({*ties.terms} - {each.out}), each.into]) - now)
-            for each in ties.exchanges[:MOST_TIES]
-        ]
+    def known_sets(self, options: TrainingOptions) -> OtherSets | None:
+        """The same, if they have been computed."""
+        found: OtherSets | None = self._lately.get("sets", key_of(options, "cutoff"))
+        return found
 
-    def _score_of(self, options: TrainingOptions, terms: Sequence[str]) -> float:
-        """The out-of-fold score of an equation with exactly these terms."""
-        only = replace(options, include=tuple(terms), k=len(terms))
-        search = self.under(only).search(replace(only, k=None, ks=(len(terms),)))
-        return measure_named(options.scoring).sign * float(self._overview(options).scores(search).mean())
+    def drafted_objective(self, options: TrainingOptions) -> float:
+        """Of the equation of the path, whether there is a fit or not."""
+        path = self.path(options)
+        return float(path.objective[0, path.ks.tolist().index(options.k)])
+
+    def fitted_objective(self, options: TrainingOptions) -> float | None:
+        """Of the fit; None: not known yet."""
+        found: Trained | None = self._lately.get("trained", key_of(options, "cutoff"))
+        return None if found is None else float(found.classifier.certificates_[0].objective)
+
+    def score(self, options: TrainingOptions) -> float | None:
+        """The mean out-of-fold score of equations with as many terms, which each fold chooses; None: not known yet."""
+        scores = self.known_scores(options)
+        return None if scores is None else float(scores[:, self.ks(options).index(options.k or 0)].mean())
 
     def is_trained(self, options: TrainingOptions) -> bool:
         """Whether the fit and the scores along k are known.
@@ -459,30 +358,34 @@ class Bench:
         -------
         bool
         """
-        return ("trained", self._key(options, "cutoff")) in self._known and self.known_scores(options) is not None
+        return self.fitted_objective(options) is not None and self.known_scores(options) is not None
 
     def _overview(self, options: TrainingOptions) -> Overview:
         """The rows taken apart into folds; under rules on slopes all columns have limits."""
         of = self.rows.stream, self.rows.data.coding
-        return self._once("overview", str(options.monotonic_cst is not None), lambda: Overview.of(self._search(options), *of))
+        return self._lately.once(
+            "overview", str(options.monotonic_cst is not None), lambda: Overview.of(self._search(options), *of)
+        )
 
     def _search(self, options: TrainingOptions) -> SparseQuadraticSVCCV:
         return self.under(options).search(replace(options, k=None, ks=self.ks(options)))
 
-    def _once(self, kind: str, key: str, make: Callable[[], Value]) -> Value:
-        """What is known, or made now; whatever another thread forgets meanwhile."""
-        found: Value | None = self._known.get((kind, key))
-        if found is None:
-            found = make()
-            self._known[kind, key] = found
-            for old in [known for known in list(self._known) if known[0] == kind][:-MOST_KEPT]:
-                self._known.pop(old, None)
-        return found
-
     def _along(self, options: TrainingOptions) -> str:
-        return f"{self._key(options, 'cutoff', 'k')} {self.ks(options)}"
+        return f"{key_of(options, 'cutoff', 'k')} {self.ks(options)}"
 
-    @staticmethod
-    def _key(options: TrainingOptions, *without: str) -> str:
-        recorded = {name: value for name, value in options.recorded().items() if name not in without}
-        return json.dumps(recorded, default=str, sort_keys=True)
+
+def key_of(options: TrainingOptions, *without: str) -> str:
+    """A text for options that are the same but for some.
+
+    Parameters
+    ----------
+    options : TrainingOptions
+    *without : str
+        Names of options that do not matter.
+
+    Returns
+    -------
+    str
+    """
+    recorded = {name: value for name, value in options.recorded().items() if name not in without}
+    return json.dumps(recorded, default=str, sort_keys=True)

@@ -69,6 +69,10 @@ class TermTexts:
             return plain
         return quoted_term([self._names[left], *([self._names[right]] if right >= 0 else [])])
 
+    def alone(self, feature: int) -> str:
+        """The text of a feature's linear term."""
+        return self.text(term_index(feature, None, len(self._names)))
+
     def square(self, feature: int) -> str:
         """The text of a feature's square."""
         return self.text(term_index(feature, feature, len(self._names)))

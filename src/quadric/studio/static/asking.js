@@ -45,16 +45,20 @@ const pairOfCharts = ({ column, charts }, names) => {
 };
 
 const showComparison = (answer) => {
+  byId("compared").hidden = !answer;
+  if (!answer) return;
   const { names } = answer;
-  byId("compared").hidden = false;
   put(byId("differ"), answer.differ);
-  byId("compared-terms-head").replaceChildren(...headRow(["Term", ...names]));
-  byId("compared-terms").replaceChildren(...answer.terms.map(bodyRow));
-  byId("groups-head").replaceChildren(...headRow([...names, "rows", ...answer.classes]));
-  byId("groups").replaceChildren(...answer.groups.map(bodyRow));
-  byId("swapped-head").replaceChildren(...headRow(["Row", "is", ...names]));
-  byId("swapped").replaceChildren(...answer.rows.map(bodyRow));
-  byId("compared-effects").replaceChildren(...answer.effects.map((part) => pairOfCharts(part, names)));
+  rewritten(byId("compared-terms-head"), headRow(["Term", ...names]));
+  rewritten(byId("compared-terms"), answer.terms.map(bodyRow));
+  put(byId("compared-measures-words"), `Measures, ${answer.where}`);
+  rewritten(byId("compared-measures-head"), headRow(["Measure", ...names]));
+  rewritten(byId("compared-measures"), answer.measures.map(bodyRow));
+  rewritten(byId("groups-head"), headRow([...names, "rows", ...answer.classes]));
+  rewritten(byId("groups"), answer.groups.map(bodyRow));
+  rewritten(byId("swapped-head"), headRow(["Row", "is", ...names]));
+  rewritten(byId("swapped"), answer.rows.map(bodyRow));
+  rewritten(byId("compared-effects"), answer.effects.map((part) => pairOfCharts(part, names)));
 };
 
 // A new equation: what was asked is asked again
@@ -62,6 +66,7 @@ export const follow = (state) => {
   rewritten(byId("candidates"), state.candidates.map(candidate));
   options(byId("first"), state.candidates, "0");
   options(byId("second"), state.candidates, "now");
+  showComparison(state.compared);
   const now = `${state.version} ${state.settled}`;
   if (now !== explained) explainRow();
   explained = now;
@@ -74,5 +79,5 @@ export const beginAsking = (request) => {
   byId("keep").addEventListener("click", () =>
     asked("/keep", { name: byId("candidate").value.trim(), notes: byId("why").value }));
   byId("compare").addEventListener("click", () =>
-    tell("/compare", { first: chosen("first"), second: chosen("second") }).then(showComparison).catch(complain));
+    asked("/compare", { first: chosen("first"), second: chosen("second") }));
 };

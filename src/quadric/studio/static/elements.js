@@ -4,8 +4,8 @@ export const byId = (id) => document.getElementById(id);
 // Letters that run from right to left, and marks that make others do so: alone in an element, they turn nothing around them
 export const TURNING = /(\p{Bidi_Control}|[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]+)/u;
 const isolated = (text, i) => i % 2 ? Object.assign(document.createElement("bdi"), { textContent: text }) : text;
-export const put = (node, text) => {
-  node.replaceChildren(...String(text).split(TURNING).map(isolated));
+export const put = (node, text) => { // the same text again is no news to who listens
+  if (node.textContent !== text) node.replaceChildren(...text.split(TURNING).map(isolated));
   return node;
 };
 
@@ -33,16 +33,19 @@ export const complain = (error) => {
   byId("error").hidden = false;
 };
 
-// Lists are written anew only where they differ, so that nothing is taken from under a hand; what had the focus keeps it
+// Lists are written anew only where they differ, item by item: nothing is taken from under a hand; what had the focus keeps it
 let written = new WeakMap();
 export const forget = () => { written = new WeakMap(); };
 export const rewritten = (list, nodes) => {
-  const html = nodes.map((node) => node.outerHTML).join("");
-  if (written.get(list) === html) return;
+  const before = written.get(list) || [], html = nodes.map((node) => node.outerHTML), old = [...list.children];
   written.set(list, html);
   const at = list.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
-  list.replaceChildren(...nodes);
-  if (at === null) return;
+  nodes.forEach((node, i) => {
+    if (i >= old.length) list.append(node);
+    else if (html[i] !== before[i]) old[i].replaceWith(node);
+  });
+  for (const node of old.slice(nodes.length)) node.remove();
+  if (at === null || list.contains(document.activeElement)) return;
   const same = [...list.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === at);
   (same || list.querySelector("button") || byId("main")).focus();
 };

@@ -54,16 +54,17 @@ const measureRow = (part) => bodyRow([part.name, part.fitted, part.out_of_fold |
 const tieRow = ({ out, into, price, score }) => {
   const act = element("td");
   act.append(button("Take", `Take ${into} in place of ${out}`, () => choose({ do: "swap", out, into })));
-  return bodyRow([out, into, price, score, act]);
+  return bodyRow([out, into, price, score || "running", act]);
 };
 
-const showTies = ({ ties, sets }) => {
+const showTies = ({ ties, ties_words, sets }) => {
   byId("prove").disabled = !ties || sets !== null;
   put(byId("sets-words"), sets ? sets.words : "");
   byId("sets-details").hidden = !sets || !sets.best.length;
   rewritten(byId("sets"), sets ? sets.best.map(bodyRow) : []);
   byId("ties-table").hidden = !ties || !ties.length;
-  put(byId("ties-words"), !ties ? "The folds are running." : ties.length ? "" : "No exchange of one term was found that costs less than 10 % of the objective.");
+  const none = "No exchange of one term was found that costs less than 10 % of the objective.";
+  put(byId("ties-words"), !ties ? "The folds are running." : ties.length ? ties_words : none);
   rewritten(byId("ties"), (ties || []).map(tieRow));
 };
 
@@ -121,8 +122,6 @@ const set = (id, value, text) => {
   if (text !== undefined) byId(`${id}-output`).textContent = text;
 };
 
-const showSource = (text) => { if (byId("source").textContent !== text) put(byId("source"), text); };
-
 const show = (state) => {
   shown = state;
   const { k, ks, rules, equation } = state;
@@ -132,7 +131,7 @@ const show = (state) => {
   put(byId("terms-heading"), equation.heading);
   put(byId("status"), state.status);
   byId("progress").hidden = state.settled;
-  showSource(state.source);
+  put(byId("source"), state.source);
   rewritten(byId("lines"), [...equation.lines, equation.constant].map(equationLine));
   put(byId("centred"), equation.centred);
   put(byId("expanded"), equation.expanded);
@@ -184,7 +183,7 @@ const begin = (start) => {
 const hear = (message) => {
   learn(message.state);
   if (message.state && shown && !underway) show(newest);
-  if (message.source !== undefined) showSource(message.source);
+  if (message.source !== undefined) put(byId("source"), message.source);
   if (message.saved !== undefined) put(byId("saved"), message.saved);
   if (message.progress !== undefined) byId("progress").value = message.progress;
   if (message.error || message.end) complain(new Error(message.error || message.end));
@@ -210,6 +209,20 @@ byId("redo").addEventListener("click", () => choose({ do: "redo" }));
 for (const id of ["choose", "prove"]) {
   byId(id).addEventListener("click", () => { byId("progress").hidden = false; tell(`/${id}`, {}).catch(complain); });
 }
+
+// What is wider than the screen says so
+const wide = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const box = target.closest(".scroll");
+    box.classList.toggle("cut", box.scrollWidth > box.clientWidth + 1);
+  }
+});
+for (const node of document.querySelectorAll(".scroll, .scroll table")) wide.observe(node);
+
+// The bar grows with its messages; what gets the focus is never under it
+new ResizeObserver(([{ target }]) => {
+  document.documentElement.style.scrollPaddingTop = `${target.offsetHeight + 16}px`;
+}).observe(document.querySelector(".bar"));
 
 const saving = (path) => () => {
   put(byId("saved"), "Saving");

@@ -233,6 +233,16 @@ def test_prices_stay_with_the_steps_when_the_bench_forgets(tmp_path, monkeypatch
     session.close()
 
 
+def test_the_model_on_the_page_is_not_forgotten_while_older_steps_are_fitted(tmp_path, monkeypatch):
+    monkeypatch.setattr("quadric.workflow.bench.MOST_KEPT", 3)
+    session = session_of(bench_of(FIXED), tmp_path)
+    for C in range(1, 8):
+        session.do({"do": "C", "C": float(C)})
+    until(lambda: not session._history.unfitted)
+    assert session.state()["settled"]
+    session.close()
+
+
 def test_columns_that_are_called_like_terms(tmp_path):
     """Ties, rules and the saved options of a table whose names of terms could mean two things."""
     rng = np.random.default_rng(5)

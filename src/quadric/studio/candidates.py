@@ -13,14 +13,16 @@ from quadric.explain import effects
 from quadric.report.effect_figures import effect_chart, effect_scale
 from quadric.report.numbers import number, short
 from quadric.report.surfaces import coefficients
+from quadric.studio.choices import ChoiceError
 from quadric.studio.showing import figure_text
-from quadric.workflow.bench import Bench
+from quadric.workflow.bench import Bench, key_of
 from quadric.workflow.drafts import Draft
 from quadric.workflow.options import TrainingOptions
 from quadric.workflow.scorers import measure_named
 
 # Rows on which two candidates differ that are listed
 MOST_ROWS = 20
+MOST_CANDIDATES = 50
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,92 @@ class Candidate:
     name: str
     notes: str
     options: TrainingOptions
+
+
+class Shelf:
+    """Candidates by name, and the two of them that are compared.
+
+    Parameters
+    ----------
+    bench : Bench
+    symbol : function
+        A coefficient's term, as people read it.
+    """
+
+    def __init__(self, bench: Bench, symbol: Callable[[Any], str]) -> None:
+        self._bench, self._symbol = bench, symbol
+        self.candidates: list[Candidate] = []
+        self._pair: tuple[str | None, str | None] | None = None
+        self._latest: tuple[Any, dict[str, Any]] | None = None
+
+    def keep(self, name: Any, notes: Any, options: TrainingOptions) -> None:
+        """Keep an equation; a name that is there already gets the new one.
+
+        Parameters
+        ----------
+        name, notes : str
+        options : TrainingOptions
+        """
+        if not isinstance(name, str) or not name.strip() or not isinstance(notes, str):
+            raise ChoiceError("give the candidate a name")
+        others = [one for one in self.candidates if one.name != name]
+        if len(others) >= MOST_CANDIDATES:
+            raise ChoiceError(f"there are {MOST_CANDIDATES} candidates: drop one first")
+        self.candidates = [*others, Candidate(name, notes, options)]
+
+    def drop(self, number: Any) -> None:
+        """Forget one, and the comparison with it.
+
+        Parameters
+        ----------
+        number : int
+            Its position.
+        """
+        name = self._name(number)
+        self.candidates = [one for one in self.candidates if one.name != name]
+        if self._pair is not None and name in self._pair:
+            self._pair = None
+
+    def compare(self, first: Any, second: Any) -> None:
+        """Compare two from now on.
+
+        Parameters
+        ----------
+        first, second : int
+            Their positions; None: the equation that is on the page.
+        """
+        one, other = (None if number is None else self._name(number) for number in (first, second))
+        self._pair = one, other
+
+    def _name(self, number: Any) -> str:
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self.candidates):
+            raise ChoiceError("there is no such candidate")
+        return self.candidates[number].name
+
+    def told(self, options: TrainingOptions) -> dict[str, Any]:
+        """The candidates, and the comparison of two of them.
+
+        Parameters
+        ----------
+        options : TrainingOptions
+            Of the equation that is on the page.
+
+        Returns
+        -------
+        dict
+        """
+        kept = [{"name": printable(one.name), "notes": printable(one.notes)} for one in self.candidates]
+        return {"candidates": kept, "compared": self._compared(options)}
+
+    def _compared(self, options: TrainingOptions) -> dict[str, Any] | None:
+        if self._pair is None:
+            return None
+        named = {one.name: one for one in self.candidates}
+        first, second = (Candidate("now", "", options) if name is None else named[name] for name in self._pair)
+        key = [(one.name, key_of(one.options), self._bench.is_trained(one.options)) for one in (first, second)]
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, compared(self._bench, (first, second), self._symbol)
+        return self._latest[1]
 
 
 def compared(bench: Bench, pair: tuple[Candidate, Candidate], symbol: Callable[[Any], str]) -> dict[str, Any]:

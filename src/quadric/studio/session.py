@@ -2,62 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, TypeAlias
 
-from quadric.errors import printable
-from quadric.export import save_model
-from quadric.extras import require
-from quadric.files import write_atomically
 from quadric.losses import loss_named
 from quadric.progress import parts
-from quadric.report import render
-from quadric.report.summarising import summarise_table
-from quadric.studio.candidates import Candidate, compared
+from quadric.studio.candidates import Shelf
 from quadric.studio.choices import ChoiceError, changed
 from quadric.studio.history import History
+from quadric.studio.saving import Files
+from quadric.studio.saving import Work as Work
 from quadric.studio.showing import Showing
 from quadric.studio.worker import Worker
-from quadric.workflow.bench import Bench, key_of
+from quadric.workflow.bench import Bench
 from quadric.workflow.options import AUTO, TrainingOptions
-from quadric.workflow.scoring import TableModel
-from quadric.workflow.training import with_samples
 
 State = dict[str, Any]
 # Work of the bench on some options
 Task: TypeAlias = tuple[Callable[[TrainingOptions], Any], TrainingOptions]
 # What choices call terms
 TERMS = ("term", "out", "into")
-# Characters of the name of a file
-LONGEST_NAME = 200
-MOST_CANDIDATES = 50
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a session is about and where it writes.
-
-    Attributes
-    ----------
-    name : str
-        Of the table.
-    folder : Path
-        The only one in which anything is written.
-    repeat : function
-        What makes the same model again without the page: of options and the name of the file to write.
-    metadata : mapping
-        What model files are to say of the table.
-    """
-
-    name: str
-    folder: Path
-    repeat: Callable[[TrainingOptions, Path], str]
-    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Session:
@@ -71,12 +38,10 @@ class Session:
 
     def __init__(self, bench: Bench, work: Work) -> None:
         self.bench, self.work = bench, work
-        self._showing, self._real_folder = Showing(bench), work.folder.resolve()
+        self._showing = Showing(bench)
         self._history = History(bench)
         self._version = self._told = 0
-        self._candidates: list[Candidate] = []
-        self._pair: tuple[str | None, str | None] | None = None
-        self._comparison: tuple[Any, State] | None = None
+        self._shelf, self._files = Shelf(bench, self._showing.symbol), Files(bench, work)
         self._lock = threading.RLock()
         self._listeners: list[Callable[[State], None]] = []
         self._worker = Worker(self._progress, self._failed)
@@ -93,23 +58,21 @@ class Session:
 
     def start(self) -> State:
         """What the page needs once."""
-        own = {"name": self.work.name, "folder": str(self.work.folder), "file": self._target(self._stem).name}
+        own = {"name": self.work.name, "folder": str(self.work.folder), "file": self._files.proposed.name}
         return self._showing.constant() | own
 
     def state(self) -> State:
         """All that is on the page now."""
         with self._lock:
             shown, self._told = self._showing.state(self.options), self._told + 1
-            kept = [{"name": printable(one.name), "notes": printable(one.notes)} for one in self._candidates]
             return shown | {
-                "candidates": kept,
-                "compared": self._compared(),
+                **self._shelf.told(self.options),
                 "steps": self._history.told(),
                 "at": self._history.at,
                 "version": self._version,
                 "told": self._told,  # an answer may come after news that are newer
                 "source": self.bench.news_of_source(),
-                "command": self._command(),
+                "command": self.work.repeat(self.options, self._files.proposed),
             }
 
     def do(self, choice: Mapping[str, Any]) -> State:
@@ -187,13 +150,8 @@ class Session:
         dict
             The state.
         """
-        if not isinstance(name, str) or not name.strip() or not isinstance(notes, str):
-            raise ChoiceError("give the candidate a name")
         with self._lock:
-            others = [one for one in self._candidates if one.name != name]
-            if len(others) >= MOST_CANDIDATES:
-                raise ChoiceError(f"there are {MOST_CANDIDATES} candidates: drop one first")
-            self._candidates = [*others, Candidate(name, notes, self.options)]
+            self._shelf.keep(name, notes, self.options)
             return self.state()
 
     def drop(self, number: Any) -> State:
@@ -210,10 +168,7 @@ class Session:
             The state.
         """
         with self._lock:
-            gone = self._candidate(number)
-            self._candidates = [one for one in self._candidates if one.name != gone.name]
-            if self._pair is not None and gone.name in self._pair:
-                self._pair = None
+            self._shelf.drop(number)
             return self.state()
 
     def compare(self, first: Any, second: Any) -> State:
@@ -230,26 +185,8 @@ class Session:
             The state.
         """
         with self._lock:
-            self._pair = self._named(first), self._named(second)
+            self._shelf.compare(first, second)
             return self.state()
-
-    def _named(self, number: Any) -> str | None:
-        return None if number is None else self._candidate(number).name
-
-    def _candidate(self, number: Any) -> Candidate:
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self._candidates):
-            raise ChoiceError("there is no such candidate")
-        return self._candidates[number]
-
-    def _compared(self) -> State | None:
-        if self._pair is None:
-            return None
-        named = {one.name: one for one in self._candidates}
-        pair = [Candidate("now", "", self.options) if name is None else named[name] for name in self._pair]
-        key = [(one.name, key_of(one.options), self.bench.is_trained(one.options)) for one in pair]
-        if self._comparison is None or self._comparison[0] != key:
-            self._comparison = key, compared(self.bench, (pair[0], pair[1]), self._showing.symbol)
-        return self._comparison[1]
 
     def save(self, name: Any, notes: Any = "") -> State:
         """Write the model file, with the steps in it.
@@ -266,26 +203,13 @@ class Session:
         dict
             What was written, and the command that makes the model again.
         """
-        path = self._target(name)
+        path = self._files.target(name)
         if not isinstance(notes, str):
             raise ChoiceError("notes must be a text")
         with self._lock:
-            steps = [
-                {"words": step.words, "options": _changes(step.options)} for step in self._history.steps[: self._history.at + 1]
-            ]
+            steps = [(step.words, step.options) for step in self._history.passed]
             with _silent():
-                trained = with_samples(self.bench.trained(self.options), self.bench.rows, self.bench.raw)
-            kept = [{"name": one.name, "notes": one.notes, "options": _changes(one.options)} for one in self._candidates]
-            history = {"steps": steps, "notes": notes, "candidates": kept}
-            saved = trained.saved(**self.work.metadata, studio=history)
-            self._check_new(path)
-            save_model(saved, path, force=False)
-            return {"saved": f"Saved: {path}{self._origin()}", "command": self.work.repeat(self.options, path)}
-
-    def _origin(self) -> str:
-        """On which data a model stands, after the name of its file."""
-        digest = self.bench.rows.data.sha256
-        return "" if digest is None else f"; it stands on {printable(self.work.name)} with SHA-256 {digest}."
+                return self._files.save(path, self.options, steps, notes, self._shelf.candidates)
 
     def choose(self) -> State:
         """Choose loss and C for the number of terms by cross-validation, beside the page, which is told of it.
@@ -343,25 +267,13 @@ class Session:
         dict
             What is being written.
         """
-        path = self._target(name)
-        path = path.with_name(f"{path.name.removesuffix('.json').removesuffix('.model')}.report.html")
-        self._check_new(path)
-        require("jinja2", "report")
-        options, bench = self.options, self.bench
-
-        def written() -> str:
-            with _silent():
-                trained = bench.trained(options)
-                model, labels = TableModel(trained.saved()), trained.data.y
-                how: dict[str, Any] = {"folds": options.folds, "seed": options.seed, "n_boot": 0, "n_jobs": 1}
-                return render(summarise_table(model, bench.raw, labels, name=path.name.removesuffix(".report.html"), **how))
+        path, options = self._files.report_target(name), self.options
 
         def work() -> None:
             words = f"A newer choice has ended the work on {path.name}: save it again."
             try:
-                page = written()
-                self._check_new(path)
-                write_atomically(path, page)
+                with _silent():
+                    self._files.report(path, options)
                 words = f"Saved: {path}"
             except Exception:
                 words = f"{path.name} was not written."
@@ -372,26 +284,6 @@ class Session:
 
         self._worker.do(work)
         return {"saved": f"Writing {path}"}
-
-    def _target(self, name: Any) -> Path:
-        is_plain = isinstance(name, str) and name.isprintable() and Path(name).name == name and "\\" not in name
-        if not is_plain or not name or name.startswith(".") or len(name) > LONGEST_NAME:
-            raise ChoiceError("give the name of a file, without a folder")
-        return self.work.folder / (name if name.endswith(".json") else f"{name}.model.json")
-
-    def _check_new(self, path: Path) -> None:
-        """Refuse to write where something is, be it a link that leads nowhere, and in a folder that took the place of ours."""
-        if self.work.folder.resolve() != self._real_folder:
-            raise ChoiceError(f"{self.work.folder} leads elsewhere now; nothing is written")
-        if os.path.lexists(path):
-            raise ChoiceError(f"{path.name} exists in {self.work.folder}: take another name")
-
-    def _command(self) -> str:
-        return self.work.repeat(self.options, self._target(self._stem))
-
-    @property
-    def _stem(self) -> str:
-        return Path(self.work.name).stem.lstrip(".") or "model"
 
     def listen(self, listener: Callable[[State], None]) -> Callable[[], None]:
         """Tell somebody of progress and of states that change by themselves; the answer ends that."""
@@ -417,6 +309,7 @@ class Session:
                         work(own)
                     with self._lock:
                         self._history.note(own)
+                    self.bench.is_trained(options)  # what is on the page stays among what was wanted lately
                 if tasks:
                     self._publish()
 
@@ -451,12 +344,6 @@ class Session:
     def _send(self, message: State) -> None:
         for listener in list(self._listeners):
             listener(message)
-
-
-def _changes(options: TrainingOptions) -> dict[str, Any]:
-    """Options that are not the defaults, as plain values."""
-    plain = TrainingOptions().recorded()
-    return {name: value for name, value in options.recorded().items() if value != plain[name]}
 
 
 def _silent() -> Any:

@@ -47,7 +47,9 @@ class PlainModel:
     auc: float | None
 
 
-def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) -> PlainModel | None:
+def plain_logistic(
+    X: FloatArray, codes: IntArray, tests: Sequence[IntArray], weight: FloatArray | None = None
+) -> PlainModel | None:
     """Logistic regression, chosen on the folds that the model was chosen on.
 
     Parameters
@@ -58,12 +60,15 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
         Positions of the rows' classes.
     tests : sequence of arrays
         Rows that each fold left out.
+    weight : array of shape (m,), optional
+        Repetitions of the rows.
 
     Returns
     -------
     PlainModel or None
         None where a fold lacks a class.
     """
+    weight = np.ones(len(codes)) if weight is None else weight
     kept = drawn_rows(np.arange(1, len(codes) + 1), MOST_ROWS, 0)
     folds = [(np.setdiff1d(kept, test), test[np.isin(test, kept)]) for test in tests]
     n_classes = len(np.unique(codes))
@@ -71,16 +76,22 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
         return None
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")  # a C that does not converge in time loses by its log-loss
-        tried = [_measured(make_pipeline(StandardScaler(), LogisticRegression(C=C)), X, codes, folds) for C in STRENGTHS]
+        tried = [
+            _measured(make_pipeline(StandardScaler(), LogisticRegression(C=C)), X, codes, folds, weight) for C in STRENGTHS
+        ]
     return min(tried, key=lambda model: model.log_loss)
 
 
-def _measured(model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[tuple[IntArray, IntArray]]) -> PlainModel:
+def _measured(
+    model: Pipeline, X: FloatArray, codes: IntArray, folds: Sequence[tuple[IntArray, IntArray]], weight: FloatArray
+) -> PlainModel:
     measures = []
     for train, test in folds:
-        chances = model.fit(X[train], codes[train]).predict_proba(X[test])
-        area = roc_auc_score(codes[test], chances[:, 1]) if chances.shape[1] == 2 else np.nan
-        measures.append((float(np.mean(chances.argmax(axis=1) == codes[test])), _log_loss(chances, codes[test]), area))
+        chances = model.fit(X[train], codes[train], logisticregression__sample_weight=weight[train]).predict_proba(X[test])
+        own = weight[test]
+        area = roc_auc_score(codes[test], chances[:, 1], sample_weight=own) if chances.shape[1] == 2 else np.nan
+        right = np.average(chances.argmax(axis=1) == codes[test], weights=own)
+        measures.append((float(right), _log_loss(chances, codes[test], own), area))
     accuracy, log_loss, auc = np.mean(measures, axis=0).tolist()
     return PlainModel(accuracy, log_loss, None if np.isnan(auc) else auc)
 
@@ -187,6 +198,7 @@ def cross_validated(
     codes: IntArray,
     folds: list[IntArray],
     decide: Callable[[FloatArray], tuple[IntArray, FloatArray | None]],
+    weight: FloatArray | None = None,
 ) -> CrossValidated:
     """Measure a model by the decision values that its cross-validation had for rows left out.
 
@@ -200,12 +212,15 @@ def cross_validated(
         Rows that each fold left out.
     decide : callable
         From decision values to codes, as the model decides, and to its probabilities, if any.
+    weight : array of shape (m,), optional
+        Repetitions of the rows.
 
     Returns
     -------
     CrossValidated
     """
     decision = search.oof_decision_
+    weight = np.ones(len(codes)) if weight is None else weight
     folds = [rows for rows in folds if np.isfinite(decision[rows]).all()]  # a time limit may have kept some from the end
     labels, chances = decide(decision)
     cells = _tried_cells(search, scoring)
@@ -215,12 +230,18 @@ def cross_validated(
     auc = None
     two_sided = [rows for rows in folds if len(np.unique(codes[rows])) == 2]  # groups may leave a fold with one class
     if decision.ndim == 1 and two_sided:
-        auc = Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in two_sided]))
+        auc = Figure.of(
+            np.array([roc_auc_score(codes[rows], decision[rows], sample_weight=weight[rows]) for rows in two_sided])
+        )
+    rights = np.array([np.average(labels[rows] == codes[rows], weights=weight[rows]) for rows in folds])
+    log_loss = None
+    if chances is not None:
+        log_loss = Figure.of(np.array([_log_loss(chances[rows], codes[rows], weight[rows]) for rows in folds]))
     return CrossValidated(
         folds=len(folds),
-        accuracy=Figure.of(np.array([np.mean(labels[rows] == codes[rows]) for rows in folds])),
+        accuracy=Figure.of(rights),
         auc=auc,
-        log_loss=None if chances is None else Figure.of(np.array([_log_loss(chances[rows], codes[rows]) for rows in folds])),
+        log_loss=log_loss,
         scoring=scoring,
         rule=suitable_rule(search.rule, {Family(grid.terms, grid.loss): grid.scores for grid in grids_of(search)}),
         chosen=chosen,
@@ -234,8 +255,9 @@ def _of_products(margin: Margin, sign: float) -> Figure:
     return Figure(mean, None if isnan(margin.error) else margin.error)  # after a time limit the margin may be of one fold
 
 
-def _log_loss(chances: FloatArray, codes: IntArray) -> float:
-    return float(-np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps)).mean())
+def _log_loss(chances: FloatArray, codes: IntArray, weight: FloatArray) -> float:
+    losses = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
+    return float(np.average(losses, weights=weight))
 
 
 def _tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:

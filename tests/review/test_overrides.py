@@ -97,8 +97,14 @@ def test_terms_sum_to_the_difference_of_the_mean_scores():
 
 def test_reasons_are_counted_on_either_side():
     table = decided_table()
+    declined = points_model().scores(table).codes == points_model().class_names.index("bad")
+    code = np.asarray(table["code"]).copy()
+    code[np.flatnonzero(declined & (np.asarray(table["decision"]) == "granted"))[0]] = "only once"
+    code[np.flatnonzero(declined & (np.asarray(table["decision"]) == "refused"))[0]] = "no override"
+    table = Table(table.names, (*table.columns[:-1], code))
     found = overrides(points_model(), table, "decision", reason="code")
-    assert {each.code for each in found.reasons} == {"A1", "B2", NO_REASON}
+    assert {each.code for each in found.reasons} == {"A1", "B2", NO_REASON, "only once"}
+    assert (found.reasons[-1].high_side, found.reasons[-1].low_side) == (0, 1)
     assert sum(each.high_side for each in found.reasons) == found.groups[1].n_rows
     assert sum(each.low_side for each in found.reasons) == found.groups[2].n_rows
 
@@ -156,6 +162,7 @@ def test_decisions_are_read_as_people_write_them():
     ("values", "how", "words"),
     [
         (("approved", "declined", "withdrawn"), {}, "say which mean approved"),
+        (("approved", "declined", "rejected"), {}, "say which mean approved"),
         (("in", "out"), {}, "say which mean approved"),
         (("yes", "approved"), {}, "say which mean approved"),
         ((None, None), {}, "no decision in any row"),
@@ -219,6 +226,7 @@ def test_the_command_overwrites_nothing_and_says_what_is_wrong_on_one_line(files
         ([*files[:4], "nothing", *files[5:]], "no column 'nothing'"),
         ([*files[:5], "--approved", "yes"], "no value 'yes'"),
         ([*files[:4], "code"], "(--approved)"),
+        ([*files, "--output", "model.json", "--force"], "is read by this command"),
         ([*files, "--cutoff", "7"], "(--cutoff)"),
         ([*files, "--grades", "x"], "--grades"),
     ):

@@ -40,6 +40,7 @@ COMMANDS = (
     "swap",
     "fairness",
     "overrides",
+    "rejects",
     "studio",
     "paper",
     "data",

@@ -103,7 +103,9 @@ def certify(
     for name, proofs in zip(subjects, judged.slopes or [()] * len(subjects), strict=True):
         for proof in proofs:
             say(paragraph(f"slope of the score of {name}", proof.words()))
-    if same is False:
+    if "reject_inference" in loaded.saved.metadata:
+        note("quadric: the model was fitted to weighted rows (reject inference); the certificate is for these rows as they are")
+    elif same is False:
         note("quadric: this is not the file that the model was fitted to; the certificate is for these rows")
 
 

@@ -288,9 +288,11 @@ class SparseQuadraticSVCCV(SparseSurfaceClassifier):
         """
         return self._fit_or_forget(X, y, sample_weight, groups)
 
-    def _fit_coded(self, X: FloatArray, y: np.ndarray, groups: IntArray | None, coding: Coding | None) -> Self:
+    def _fit_coded(
+        self, X: FloatArray, y: np.ndarray, sample_weight: FloatArray | None, groups: IntArray | None, coding: Coding | None
+    ) -> Self:
         """Fit to a coded table: each fold imputes values and groups levels as its own training rows say."""
-        return self._fit_or_forget(X, y, None, groups, coding)
+        return self._fit_or_forget(X, y, sample_weight, groups, coding)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any, coding: Coding | None = None) -> None:
         check_parameters(self, self._rules)

@@ -9,6 +9,14 @@ if TYPE_CHECKING:
     from quadric.review.decisions import Decisions
     from quadric.review.monitoring import Monitored, monitor
     from quadric.review.overriding import OverrideGrade, OverrideGroup, Overrides, Reason, TermGap, overrides
+    from quadric.review.rejecting import (
+        RejectFit,
+        RejectInference,
+        acceptance_weights,
+        band_weights,
+        fuzzy_weights,
+        infer_rejects,
+    )
 
 __all__ = [
     "Check",
@@ -20,9 +28,15 @@ __all__ = [
     "OverrideGroup",
     "Overrides",
     "Reason",
+    "RejectFit",
+    "RejectInference",
     "TermGap",
+    "acceptance_weights",
+    "band_weights",
     "certify_stream",
     "certify_table",
+    "fuzzy_weights",
+    "infer_rejects",
     "monitor",
     "overrides",
     "read_limits",
@@ -34,5 +48,6 @@ _HOMES = {
     "decisions": "Decisions",
     "monitoring": "Monitored monitor",
     "overriding": "OverrideGrade OverrideGroup Overrides Reason TermGap overrides",
+    "rejecting": "RejectFit RejectInference acceptance_weights band_weights fuzzy_weights infer_rejects",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

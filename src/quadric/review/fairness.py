@@ -225,6 +225,8 @@ def _without(model: TableModel, table: Table, column: str, share: float, good: s
     options, target = model.training_options, model.saved.target
     if options is None or target is None:
         raise ValueError("the model file does not say how the model was fitted: leave out --refit")
+    if "reject_inference" in model.saved.metadata:
+        raise ValueError("the model was fitted with reject inference, which --refit would leave out: leave out --refit")
     kept: dict[str, Any] = {
         name: tuple(each for each in getattr(options, name) if not _names(each, column))
         for name in ("keep", "texts", "dates", "include", "exclude")

@@ -46,7 +46,9 @@ class PlainModel:
     auc: float | None
 
 
-def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) -> PlainModel | None:
+def plain_logistic(
+    X: FloatArray, codes: IntArray, tests: Sequence[IntArray], weight: FloatArray | None = None
+) -> PlainModel | None:
     """Logistic regression, chosen on the folds that the model was chosen on.
 
     Parameters
@@ -57,12 +59,15 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
         Positions of the rows' classes.
     tests : sequence of arrays
         Rows that each fold left out.
+    weight : array of shape (m,), optional
+        Repetitions of the rows.
 
     Returns
     -------
     PlainModel or None
         None where a fold lacks a class.
     """
+    weight = np.ones(len(codes)) if weight is None else weight
     kept = drawn_rows(np.arange(1, len(codes) + 1), MOST_ROWS, 0)
     folds = [(np.setdiff1d(kept, test), test[np.isin(test, kept)]) for test in tests]
     n_classes = len(np.unique(codes))
@@ -70,24 +75,34 @@ def plain_logistic(X: FloatArray, codes: IntArray, tests: Sequence[IntArray]) ->
         return None
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")  # a C that does not converge in time loses by its log-loss
-        tried = list(zip(*(_left_out(X, codes, *fold) for fold in folds), strict=True))
-    labels = [codes[test] for _, test in folds]
-    losses = [_mean(_log_loss, chances, labels) for chances in tried]
+        tried = list(zip(*(_left_out(X, codes, weight, *fold) for fold in folds), strict=True))
+    left = [(codes[test], weight[test]) for _, test in folds]
+    losses = [_mean(_log_loss, chances, left) for chances in tried]
     best = tried[np.argmin(losses)]
-    accuracy = _mean(lambda chances, codes: float(np.mean(chances.argmax(axis=1) == codes)), best, labels)
-    auc = _mean(lambda chances, codes: roc_auc_score(codes, chances[:, 1]), best, labels) if n_classes == 2 else None
-    return PlainModel(accuracy, min(losses), auc)
+    return PlainModel(_mean(_accuracy, best, left), min(losses), _mean(_area, best, left) if n_classes == 2 else None)
 
 
-def _left_out(X: FloatArray, codes: IntArray, train: IntArray, test: IntArray) -> list[FloatArray]:
+def _left_out(X: FloatArray, codes: IntArray, weight: FloatArray, train: IntArray, test: IntArray) -> list[FloatArray]:
     """Probabilities of the rows that a fold left out, with each C."""
     scaler = StandardScaler().fit(X[train])
     Z, left = scaler.transform(X[train]), scaler.transform(X[test])
-    return [LogisticRegression(C=C).fit(Z, codes[train]).predict_proba(left) for C in STRENGTHS]
+    return [LogisticRegression(C=C).fit(Z, codes[train], weight[train]).predict_proba(left) for C in STRENGTHS]
 
 
-def _mean(measure: Callable[[FloatArray, IntArray], float], chances: Sequence[FloatArray], labels: Sequence[IntArray]) -> float:
-    return float(np.mean([measure(*fold) for fold in zip(chances, labels, strict=True)]))
+def _mean(
+    measure: Callable[[FloatArray, IntArray, FloatArray], float],
+    chances: Sequence[FloatArray],
+    left: Sequence[tuple[IntArray, FloatArray]],
+) -> float:
+    return float(np.mean([measure(own, *of_fold) for own, of_fold in zip(chances, left, strict=True)]))
+
+
+def _accuracy(chances: FloatArray, codes: IntArray, weight: FloatArray) -> float:
+    return float(np.average(chances.argmax(axis=1) == codes, weights=weight))
+
+
+def _area(chances: FloatArray, codes: IntArray, weight: FloatArray) -> float:
+    return float(roc_auc_score(codes, chances[:, 1], sample_weight=weight))
 
 
 @dataclass(frozen=True)
@@ -192,6 +207,7 @@ def cross_validated(
     codes: IntArray,
     folds: list[IntArray],
     decide: Callable[[FloatArray], tuple[IntArray, FloatArray | None]],
+    weight: FloatArray | None = None,
 ) -> CrossValidated:
     """Measure a model by the decision values that its cross-validation had for rows left out.
 
@@ -205,12 +221,15 @@ def cross_validated(
         Rows that each fold left out.
     decide : callable
         From decision values to codes, as the model decides, and to its probabilities, if any.
+    weight : array of shape (m,), optional
+        Repetitions of the rows.
 
     Returns
     -------
     CrossValidated
     """
     decision = search.oof_decision_
+    weight = np.ones(len(codes)) if weight is None else weight
     folds = [rows for rows in folds if np.isfinite(decision[rows]).all()]  # a time limit may have kept some from the end
     labels, chances = decide(decision)
     cells = _tried_cells(search, scoring)
@@ -220,12 +239,18 @@ def cross_validated(
     auc = None
     two_sided = [rows for rows in folds if len(np.unique(codes[rows])) == 2]  # groups may leave a fold with one class
     if decision.ndim == 1 and two_sided:
-        auc = Figure.of(np.array([roc_auc_score(codes[rows], decision[rows]) for rows in two_sided]))
+        auc = Figure.of(
+            np.array([roc_auc_score(codes[rows], decision[rows], sample_weight=weight[rows]) for rows in two_sided])
+        )
+    rights = np.array([np.average(labels[rows] == codes[rows], weights=weight[rows]) for rows in folds])
+    log_loss = None
+    if chances is not None:
+        log_loss = Figure.of(np.array([_log_loss(chances[rows], codes[rows], weight[rows]) for rows in folds]))
     return CrossValidated(
         folds=len(folds),
-        accuracy=Figure.of(np.array([np.mean(labels[rows] == codes[rows]) for rows in folds])),
+        accuracy=Figure.of(rights),
         auc=auc,
-        log_loss=None if chances is None else Figure.of(np.array([_log_loss(chances[rows], codes[rows]) for rows in folds])),
+        log_loss=log_loss,
         scoring=scoring,
         rule=suitable_rule(search.rule, {Family(grid.terms, grid.loss): grid.scores for grid in grids_of(search)}),
         chosen=chosen,
@@ -239,8 +264,9 @@ def _of_products(margin: Margin, sign: float) -> Figure:
     return Figure(mean, None if isnan(margin.error) else margin.error)  # after a time limit the margin may be of one fold
 
 
-def _log_loss(chances: FloatArray, codes: IntArray) -> float:
-    return float(-np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps)).mean())
+def _log_loss(chances: FloatArray, codes: IntArray, weight: FloatArray) -> float:
+    losses = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
+    return float(np.average(losses, weights=weight))
 
 
 def _tried_cells(search: SparseQuadraticSVCCV, scoring: str) -> list[Cell]:

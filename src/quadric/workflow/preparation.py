@@ -104,6 +104,8 @@ class PreparedData:
         Rows that were left out because of them.
     groups : array of shape (m,) or None
         Rows with equal values stay in the same fold.
+    sample_weight : array of shape (m,) or None
+        Repetitions of the rows; None: each counts once.
     sha256 : str or None
         Checksum of the file.
     class_counts : tuple of int
@@ -133,6 +135,7 @@ class PreparedData:
     missing: dict[str, int]
     n_dropped: int
     groups: IntArray | None = None
+    sample_weight: FloatArray | None = None
     sha256: str | None = None
     class_counts: tuple[int, ...] = ()
     is_sampled: bool = False
@@ -157,6 +160,20 @@ class PreparedData:
     def feature_names(self) -> list[str]:
         """Of the columns of X."""
         return [feature.name for feature in self.encoder.features_]
+
+    def weight(self, rows: IntArray) -> FloatArray:
+        """Repetitions of some rows.
+
+        Parameters
+        ----------
+        rows : integer array
+            Their positions.
+
+        Returns
+        -------
+        array
+        """
+        return np.ones(len(rows)) if self.sample_weight is None else self.sample_weight[rows]
 
     def under(self, options: TrainingOptions) -> PreparedData:
         """The same with the rules on terms and columns that other options have.
@@ -243,7 +260,9 @@ def prepare(table: Table | TableParts, target: str, options: TrainingOptions) ->
     return with_rows(data, stream.source.total(RandomRows(MOST_RANDOM)).batch, options)
 
 
-def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> tuple[Stream, PreparedData]:
+def learn(
+    table: Table | TableParts, target: str, options: TrainingOptions, weights: str | None = None
+) -> tuple[Stream, PreparedData]:
     """Look at a table once, wherever it is.
 
     Parameters
@@ -252,6 +271,8 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     target : str
         Name of the column with the classes.
     options : TrainingOptions
+    weights : str, optional
+        Column of positive weights, which is not a feature.
 
     Returns
     -------
@@ -261,11 +282,13 @@ def learn(table: Table | TableParts, target: str, options: TrainingOptions) -> t
     parts = as_parts(table)
     head = parts.head()
     check_roles(head, target, options)
+    if weights is not None:
+        options = replace(options, ignore=(*options.ignore, weights))
     check, options = looked_at(parts, target, options)
     options = settled(check, options, target, head.names)
     inputs = tuple(name for name in head.names if name not in {target, options.groups, *options.ignore})
     check_columns(inputs)
-    columns = LabelledColumns.of(head.names, target, inputs, None, options.groups)
+    columns = LabelledColumns.of(head.names, target, inputs, weights, options.groups)
     columns = replace(columns, needs_labels=options.missing == "refuse")
     parts, learned = learn_table(parts, columns, _new_encoder(options), drops=options.missing == "drop")
     names = _class_order(learned.class_counts, options, learned.n_unlabelled)
@@ -340,6 +363,7 @@ def with_rows(data: PreparedData, rows: SampleBatch, options: TrainingOptions, *
         copies=copied_features(rows.X),
         thin=frozenset(term_index(i, j, n_features) for i, j in pairs),
         groups=groups,
+        sample_weight=None if (rows.sample_weight == 1.0).all() else rows.sample_weight,
         is_sampled=by_passes,
         coding=None if by_passes else coding,
     ).under(options)
@@ -368,7 +392,7 @@ def recoded(data: PreparedData, train: IntArray) -> tuple[PreparedData, FloatArr
         return data, data.X
     include, rows = data.limits.include, data.coding.with_gaps(data.X)
     demanded = SupportLimits(np.array(include, dtype=np.intp)).demanded_features(data.X.shape[1])
-    X = data.coding.learned(rows[train], np.ones(len(train)), demanded)(rows)
+    X = data.coding.learned(rows[train], data.weight(train), demanded)(rows)
     thin = {*data.limits.exclude, *data.coding.thin_terms(X[train]).tolist()}.difference(include)
     return replace(data, X=X, limits=replace(data.limits, exclude=sorted(thin))), X
 

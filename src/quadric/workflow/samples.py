@@ -189,7 +189,13 @@ def labelled_sample(model: TableModel, name: str, table: Table) -> LabelledRows:
     return rows, y
 
 
-def as_sample(scores: Scores, codes: IntArray, folds: IntArray | None = None, whole: FloatArray | None = None) -> ScoredSample:
+def as_sample(
+    scores: Scores,
+    codes: IntArray,
+    folds: IntArray | None = None,
+    whole: FloatArray | None = None,
+    weight: FloatArray | None = None,
+) -> ScoredSample:
     """Scores and labels as what is measured.
 
     Parameters
@@ -199,9 +205,11 @@ def as_sample(scores: Scores, codes: IntArray, folds: IntArray | None = None, wh
         Positions of the rows' classes.
     folds, whole : arrays of shape (m,), optional
         Of rows that folds left out, as in ``ScoredSample``.
+    weight : array of shape (m,), optional
+        Repetitions of the rows.
     """
     score = scores.decision if scores.decision.ndim == 1 else None
-    weight = np.ones(len(codes))
+    weight = np.ones(len(codes)) if weight is None else weight
     return ScoredSample(codes, scores.codes, score, scores.probabilities, weight, folds, None if score is None else whole)
 
 
@@ -216,11 +224,11 @@ def development_sample(model: TableModel, data: PreparedData, search: SparseQuad
     """
     whole = model.view.classifier.decision_function(data.X)
     if search is None:
-        return as_sample(Scores(whole, *model.view.decided(whole)), data.codes)
+        return as_sample(Scores(whole, *model.view.decided(whole)), data.codes, weight=data.sample_weight)
     left_out = search.oof_decision_
     rows = np.isfinite(left_out.reshape(len(whole), -1)).all(axis=1)  # a time limit may have kept some folds from the end
     scores = Scores(left_out[rows], *model.view.decided(left_out[rows]))
-    return as_sample(scores, data.codes[rows], search.oof_folds_[rows], whole[rows])
+    return as_sample(scores, data.codes[rows], search.oof_folds_[rows], whole[rows], data.weight(np.flatnonzero(rows)))
 
 
 def all_samples(

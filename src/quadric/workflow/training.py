@@ -205,6 +205,7 @@ def train(
     options: TrainingOptions | None = None,
     *,
     tests: Mapping[str, TableStream] = {},
+    weights: str | None = None,
     verbose: int = 0,
 ) -> Trained:
     """Code the columns, choose loss, k and C, fit, and calibrate.
@@ -224,6 +225,9 @@ def train(
     options : TrainingOptions, optional
     tests : mapping of names to TableStream
         Other tables to measure the model on.
+    weights : str, optional
+        Column of positive weights, which is not a feature: repetitions of the rows in the fits, in what is chosen by, in
+        calibration, cut-off and out-of-fold figures. Counts of rows stay counts.
     verbose : int
         1 or 2 writes progress to standard error.
 
@@ -235,7 +239,7 @@ def train(
     options = TrainingOptions() if options is None else options
     deadline = None if options.fit_time_limit is None else time.monotonic() + options.fit_time_limit
     with part(0.0, 0.2):
-        rows = survey(table, target, options, tests)
+        rows = survey(table, target, options, tests, weights)
     with part(0.2, 1.0):
         return with_samples(train_surveyed(rows, options, deadline=deadline, verbose=verbose), rows)
 
@@ -280,7 +284,13 @@ class Survey:
         return search.set_params(**_in_memory(self.data, options, 0)) if self.stream.is_gathered else search
 
 
-def survey(table: Table | TableParts, target: str, options: TrainingOptions, tests: Mapping[str, TableStream] = {}) -> Survey:
+def survey(
+    table: Table | TableParts,
+    target: str,
+    options: TrainingOptions,
+    tests: Mapping[str, TableStream] = {},
+    weights: str | None = None,
+) -> Survey:
     """Look at a table, code its columns, and gather its rows or draw a sample of them, as ``train`` begins.
 
     Parameters
@@ -291,6 +301,8 @@ def survey(table: Table | TableParts, target: str, options: TrainingOptions, tes
     options : TrainingOptions
     tests : mapping of names to TableStream
         Other tables to measure models on.
+    weights : str, optional
+        Column of positive weights.
 
     Returns
     -------
@@ -298,7 +310,7 @@ def survey(table: Table | TableParts, target: str, options: TrainingOptions, tes
     """
     with part(0.0, 0.5):
         table, options, others = set_aside(table, target, options, tests)
-        stream, data = learn(table, target, options)
+        stream, data = learn(table, target, options, weights)
         news = [NewSample.of(name, parts, target, data, name in tests) for name, parts in others.items()]
     if options.cutoff != EVEN and len(data.class_names) > 2:
         raise OptionError(f"a cut-off needs two classes, and the target has {len(data.class_names)}", cutoff=None)
@@ -477,8 +489,9 @@ def _labelled(batch: SampleBatch, model: Any, classifier: SparseQuadraticSVC, cl
 
 def _cross_validated(search: SparseQuadraticSVCCV, model: Any, data: PreparedData, options: TrainingOptions) -> CrossValidated:
     tests = [np.flatnonzero(search.oof_folds_ == fold) for fold in range(options.folds)]
-    found = cross_validated(search, options.scoring, data.codes, tests, fitted_model(model).decided)
-    return replace(found, plain=plain_logistic(data.X, data.codes, tests))
+    weight = data.weight(np.arange(len(data.codes)))
+    found = cross_validated(search, options.scoring, data.codes, tests, fitted_model(model).decided, weight)
+    return replace(found, plain=plain_logistic(data.X, data.codes, tests, weight))
 
 
 @scales_as_prepared()
@@ -528,7 +541,7 @@ def choose(data: PreparedData, options: TrainingOptions, *, certify: bool = Fals
         Fitted to the coded data.
     """
     search = _new_search(data, options).set_params(certify=certify, **_in_memory(data, options, verbose))
-    return search._fit_coded(data.X, data.y, data.groups, data.coding)
+    return search._fit_coded(data.X, data.y, data.sample_weight, data.groups, data.coding)
 
 
 def _new_search(data: PreparedData, options: TrainingOptions) -> SparseQuadraticSVCCV:
@@ -570,7 +583,7 @@ def fitted_classifier(
     -------
     SparseQuadraticSVC
     """
-    return new_classifier(data, options, k, C).set_params(verbose=verbose).fit(data.X, data.y)
+    return new_classifier(data, options, k, C).set_params(verbose=verbose).fit(data.X, data.y, data.sample_weight)
 
 
 def new_classifier(
@@ -710,6 +723,7 @@ def _calibrated(
     known = _left_out_decisions(classifier, data, splitter) if search is None else search.oof_decision_
     folds = splitter if data.groups is None or search is not None else list(splitter.split(data.X, data.y, data.groups))
     how: dict[str, Any] = {"method": method, "cv": folds, "cutoff": options.cutoff, "n_jobs": _n_jobs(data, options)}
+    how["sample_weight"] = data.sample_weight
     return CalibratedModel.around(classifier, data.X, data.y, **how, out_of_fold=known).set_params(cv=splitter, n_jobs=None)
 
 
@@ -724,7 +738,7 @@ def _left_out_decisions(
     for train_rows, test in splitter.split(data.X, data.y, data.groups):
         training, X = recoded(data, train_rows)
         own = clone(classifier).set_params(exclude=training.limits.exclude or None)
-        out[test] = own.fit(X[train_rows], data.y[train_rows]).decision_function(X[test])
+        out[test] = own.fit(X[train_rows], data.y[train_rows], data.weight(train_rows)).decision_function(X[test])
     return out
 
 

@@ -89,6 +89,40 @@ def test_fit_certify_and_predict_on_dask(run, folder, address):
     assert numbered["score"].to_pylist() == written["score"].to_pylist()
 
 
+@pytest.mark.parametrize(
+    "how",
+    [
+        ["--holdout", "0.25"],
+        ["--holdout", "0.2", "--groups", "household"],
+        ["--time-column", "opened", "--after", "2025-03-31"],
+        ["--holdout", "0.2", "--time-column", "opened", "--after", "2025-03-31"],
+    ],
+    ids=["share", "groups", "time", "both"],
+)
+def test_rows_are_set_aside_where_they_are_as_here(run, folder, address, how):
+    days = np.datetime64("2025-01-01") + np.arange(300) % 120
+    household = [f"h{row // 3}" for row in range(300)]
+    table = pa.table(credit_columns(300) | {"opened": days, "household": household})
+    (folder / "dated").mkdir()
+    for number, (first, end) in enumerate([(0, 50), (50, 51), (51, 300)]):
+        parquet.write_table(table.slice(first, end - first), folder / "dated" / f"{number}.parquet")
+    given = ["--target", "risk", "--k", "3", "--C", "1", "--loss", "logistic", *how]
+    given += [] if "household" in how else ["--ignore", "household"]
+    given += [] if "opened" in how else ["--ignore", "opened"]
+    one, two = folder / "one.json", folder / "two.json"
+    there = run("fit", folder / "dated", *given, "--engine", "dask", "--scheduler", address, "--output", one)
+    here = run("fit", folder / "dated", *given, "--output", two)
+    assert (there.code, here.code) == (0, 0), there.errors
+    np.testing.assert_allclose(_surface(one), _surface(two), rtol=1e-9)
+    mine, theirs = (json.loads(path.read_text())["metadata"]["training"]["samples"] for path in (one, two))
+    assert [(own["name"], own["rows"]) for own in mine["sources"]] == [(own["name"], own["rows"]) for own in theirs["sources"]]
+    assert len(mine["sources"]) == 1 + ("--holdout" in how) + ("--after" in how)
+    for name in ("values", "low", "high"):
+        np.testing.assert_allclose(
+            np.array(mine[name], dtype=float), np.array(theirs[name], dtype=float), rtol=1e-6, atol=1e-9, equal_nan=True
+        )
+
+
 def test_the_same_look_at_a_table_and_at_new_rows(run, folder, address):
     dask = ["--engine", "dask", "--scheduler", address]
     columns = credit_columns(300)

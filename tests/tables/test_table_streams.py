@@ -90,3 +90,24 @@ def test_a_checksum_that_fails_is_an_error_and_not_a_wait(tmp_path, monkeypatch)
     monkeypatch.setattr("quadric.tables.parts.digest_of", fails)
     with pytest.raises(ValueError, match="no checksum"):
         stream.digest()
+
+
+def _numbered_rows(table):
+    return [(table.first_row + place, value) for place, value in enumerate(table["x"].tolist())]
+
+
+def test_chosen_rows_of_any_parts_are_a_table_of_their_own():
+    from quadric.tables.parts import ChosenParts, gathered
+
+    rng = np.random.default_rng(0)
+    stream = TableStream({"x": np.arange(100.0), "name": np.array([f"n{i}" for i in range(100)], dtype=object)}, rows=7)
+    for rows in (rng.random(100) < 0.4, np.arange(100) >= 60, np.arange(100) == 99):
+        chosen = ChosenParts(stream, rows)
+        expected = np.flatnonzero(rows)
+        assert chosen.count_rows() == len(expected)
+        assert chosen.total(_numbered_rows) == [*enumerate(expected.astype(float).tolist(), start=1)]
+        assert gathered(chosen)["name"].tolist() == [f"n{i}" for i in expected]
+        assert gathered(chosen)["x"].tolist() == gathered(stream.only(rows))["x"].tolist()
+        again = chosen.only(np.arange(len(expected)) % 2 == 0)
+        assert gathered(again)["x"].tolist() == expected[::2].tolist()
+    assert ChosenParts(stream, np.zeros(100, dtype=bool)).total(_numbered_rows) is None

@@ -8,6 +8,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -75,6 +76,71 @@ class TableParts(ABC):
         int
         """
         return self.total(len) or 0
+
+    def only(self, rows: BoolArray) -> TableParts:
+        """Some rows of the table, as if there were no others.
+
+        Parameters
+        ----------
+        rows : array of bool
+            Of all rows of the table, which to take.
+
+        Returns
+        -------
+        TableParts
+        """
+        return ChosenParts(self, rows)
+
+
+class ChosenParts(TableParts):
+    """Some rows of a table in parts, which stay where they are: who has a part is told which of its rows count.
+
+    Parameters
+    ----------
+    parts : TableParts
+    rows : array of bool
+        Of all rows of these, which to take.
+    """
+
+    def __init__(self, parts: TableParts, rows: BoolArray) -> None:
+        self._parts, self._rows = parts, rows
+        self.text, self.is_local, self.missing = parts.text, parts.is_local, parts.missing
+
+    def digest(self) -> str | None:
+        return self._parts.digest()
+
+    def check_unchanged(self) -> None:
+        self._parts.check_unchanged()
+
+    def with_text(self, name: str) -> TableParts | None:
+        again = self._parts.with_text(name)
+        return None if again is None else ChosenParts(again, self._rows)
+
+    def head(self) -> Table:
+        return self._parts.head()
+
+    def total(self, of: Callable[[Table], State | None]) -> State | None:
+        return self._parts.total(_OfChosen(of, np.packbits(self._rows)))
+
+    def count_rows(self) -> int:
+        return int(self._rows.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _OfChosen:
+    """A function of the chosen rows of a part, numbered as if there were no others; one bit per row travels with it."""
+
+    of: Callable[[Table], Any]
+    bits: np.ndarray
+
+    def __call__(self, table: Table) -> Any:
+        first = table.first_row - 1
+        wanted = np.unpackbits(self.bits[: (first + table.n_rows + 7) // 8], count=first + table.n_rows).astype(bool)
+        kept = np.flatnonzero(wanted[first:])
+        if not len(kept):
+            return None
+        part = table[kept]
+        return self.of(Table(part.names, part.columns, first_row=int(wanted[:first].sum()) + 1))
 
 
 def summed(of: Callable[[Any], State | None], items: Iterable[Any]) -> State | None:

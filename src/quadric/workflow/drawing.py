@@ -95,10 +95,7 @@ class Drawing:
         dict
             Rows without a date are in none.
         """
-        parts = TableStream(table) if isinstance(table, Table) else table
-        if not isinstance(parts, TableStream):
-            option = "holdout" if self.time_column is None else "time_column"
-            raise OptionError("a table of an engine cannot be divided here: give two tables instead", **{option: None})
+        parts = as_parts(table)
         names = parts.head().names
         refuse_unknown(self.columns, names, "the table", error=lambda text: OptionError(text, **self._roles))
         if self.time_column is not None and self.time_column in (self.target, self.groups):
@@ -119,15 +116,14 @@ class Drawing:
         self._check(found, days)
         return found
 
-    def samples(self, parts: TableParts) -> dict[str, TableStream]:
+    def samples(self, parts: TableParts) -> dict[str, TableParts]:
         """The samples as tables of their own, each as if there were no others.
 
         Parameters
         ----------
-        parts : TableStream
+        parts : TableParts
         """
         found = self.split(parts)
-        assert isinstance(parts, TableStream)
         return {name: parts.only(rows) for name, rows in found.items()}
 
     @property
@@ -160,12 +156,12 @@ class Drawing:
         raise OptionError(f"no row is left for the {empty[0]} sample: the dates are from {first} to {last}", after=None)
 
 
-def days_in(parts: TableStream, name: str) -> FloatArray:
+def days_in(parts: TableParts, name: str) -> FloatArray:
     """Days since 1970, NaN where there is no date; an error for what is no date.
 
     Parameters
     ----------
-    parts : TableStream
+    parts : TableParts
     name : str
         Column of dates.
     """
@@ -201,7 +197,7 @@ def _warn_of_undated(name: str, count: int) -> None:
 
 def set_aside(
     table: Table | TableParts, target: str, options: TrainingOptions, tests: Mapping[str, TableStream]
-) -> tuple[Table | TableParts, TrainingOptions, Mapping[str, TableStream]]:
+) -> tuple[Table | TableParts, TrainingOptions, Mapping[str, TableParts]]:
     """The rows to learn from, the options for these, and all other samples.
 
     Parameters

@@ -15,7 +15,7 @@ from quadric.errors import ParameterError, quoted, refuse_unknown, unknown_names
 from quadric.estimators import SparseQuadraticSVCCV
 from quadric.labels import positions_in
 from quadric.samples.random_rows import SAMPLE_ROWS, drawn_rows
-from quadric.tables import Table, TableStream
+from quadric.tables import Table
 from quadric.tables.inputs import missing_cells
 from quadric.tables.parts import TableParts, gathered
 from quadric.tables.targets import class_position
@@ -81,7 +81,7 @@ class NewSample:
     Attributes
     ----------
     name : str
-    parts : TableStream
+    parts : TableParts
     rows, unlabelled : int
         Rows with a label, and without one.
     is_apart : bool
@@ -89,19 +89,19 @@ class NewSample:
     """
 
     name: str
-    parts: TableStream
+    parts: TableParts
     rows: int
     unlabelled: int
     is_apart: bool
 
     @staticmethod
-    def of(name: str, parts: TableStream, target: str, data: PreparedData, is_apart: bool) -> NewSample:
+    def of(name: str, parts: TableParts, target: str, data: PreparedData, is_apart: bool) -> NewSample:
         """Checked before the fit, which takes long: columns, classes and rows; nothing else is looked at.
 
         Parameters
         ----------
         name : str
-        parts : TableStream
+        parts : TableParts
         target : str
         data : PreparedData
             What the fit learns from.

@@ -86,8 +86,8 @@ class Tableau:
         self._fresh[p:, :p] = self._fresh[:p, p:].T
         self._fresh[p, p] = 2.0 * constant  # the trace of the corner is what counts
         self.required = required
-        self._movable = np.ones(p, dtype=bool)
-        self._movable[required] = False
+        self.movable = np.ones(p, dtype=bool)
+        self.movable[required] = False
         self.inside = np.zeros(p, dtype=bool)
         self._T = self._fresh.copy(order="F")
         self._sweeps = 0
@@ -148,20 +148,24 @@ class Tableau:
 
     drop = add  # the sweep of a term that is inside takes it out again
 
+    def is_independent(self, j: int) -> bool:
+        """Whether a term outside is not a combination of the support."""
+        return bool(self._T[j, j] > SINGULAR)
+
     def gains(self) -> FloatArray:
         """How much each term outside would lower the minimum; -inf inside and for combinations of the support."""
         diagonal, last = self._parts()
         usable = ~self.inside & (diagonal > SINGULAR)
         out = np.full(len(last), -np.inf)
-        out[usable] = 0.5 * np.sum(last[usable] ** 2, axis=1) / diagonal[usable]
+        out[usable] = 0.5 * _squared(last[usable]) / diagonal[usable]
         return out
 
     def costs(self) -> FloatArray:
         """How much each term inside lowers the minimum; inf outside and for required terms."""
         diagonal, last = self._parts()
-        movable = self.inside & self._movable
+        movable = self.inside & self.movable
         out = np.full(len(last), np.inf)
-        out[movable] = 0.5 * np.sum(last[movable] ** 2, axis=1) / -diagonal[movable]
+        out[movable] = 0.5 * _squared(last[movable]) / -diagonal[movable]
         return out
 
     def exchanges(self, moves: Moves) -> FloatArray:
@@ -213,3 +217,8 @@ class Tableau:
         self._T[np.ix_(terms, terms)] = -cho_solve(factor, np.eye(len(terms)), check_finite=False)
         self.inside[terms] = True
         return True
+
+
+def _squared(rows: FloatArray) -> FloatArray:
+    """Squared lengths; of a row with a single number, which is the rule, five times faster than a sum."""
+    return rows[:, 0] ** 2 if rows.shape[1] == 1 else np.sum(rows**2, axis=1)

@@ -21,6 +21,8 @@ from quadric.tables.forms import find_forms, with_forms
         ("2012.1.2", "year first", "2012-01-02"),
         ("2012-1-2 9:30", "year first", "2012-01-02 09:30"),
         ("2012/01/02 12:30:15", "year first", "2012-01-02 12:30:15"),
+        ("2012-01-02T06:16:41Z", "UTC", "2012-01-02T06:16:41"),
+        ("2012-01-02 06:16:41.5+00:00", "UTC", "2012-01-02 06:16:41.5"),
         ("31/12/2012", "day first", "2012-12-31"),
         ("1.2.2012", "day first", "2012-02-01"),
         ("31-12-2012 18:30", "day first", "2012-12-31 18:30"),
@@ -43,6 +45,8 @@ def test_texts_of_a_form(text, form, date):
     ("texts", "form"),
     [
         (["2012/01/01", "2012/01/02"], "year first"),
+        (["2012-01-01T06:16:41Z", "2012-01-01T07:03:59Z"], "UTC"),
+        (["2012-01-01T06:16:41Z", "2012-01-01T07:03:59+01:00"], None),
         (["01/02/2012", "31/12/2012"], "day first"),
         (["01/02/2012", "12/31/2012"], "month first"),
         (["01.02.2012", "11.12.2012"], AMBIGUOUS),
@@ -96,4 +100,4 @@ def test_what_has_another_form_stays_as_it_is():
         "soon",
         None,
     ]
-    assert set(FORMS) == {"year first", "day first", "month first", "eight digits"}
+    assert set(FORMS) == {"year first", "day first", "month first", "UTC", "eight digits"}

@@ -68,6 +68,13 @@ def _rebuilt(condition: str, year: int, month: int, day: int, time: str = "''") 
     return f"CASE WHEN {condition} THEN {parts} || {time} ELSE written END"
 
 
+def _without(*zones: str) -> str:
+    """A date with a time, without the zone behind it."""
+    ends = (f"WHEN SUBSTR(written, LENGTH(written) - {len(zone) - 1}) = '{zone}' THEN {len(zone)}" for zone in zones)
+    length = f"LENGTH(written) - CASE WHEN written NOT LIKE '____-__-_____:__%' THEN 0 {' '.join(ends)} ELSE 0 END"
+    return f"SUBSTR(written, 1, {length})"
+
+
 TIME = "CASE WHEN written LIKE '__________ _:%' THEN ' 0' || SUBSTR(written, 12) ELSE SUBSTR(written, 11) END"
 YEAR_LAST = (_padded(1, _marks(2)), _padded(4, _marks(3, 5)))
 ENDS_IN_YEAR = f"{_marks(3)} AND SUBSTR(written, 6, 1) = SUBSTR(written, 3, 1)"
@@ -79,6 +86,7 @@ TO_ISO = {
     ),
     "day first": (*YEAR_LAST, _rebuilt(ENDS_IN_YEAR, 7, 4, 1, TIME)),
     "month first": (*YEAR_LAST, _rebuilt(ENDS_IN_YEAR, 7, 1, 4, TIME)),
+    "UTC": (_without("Z", "+00:00"),),
     "eight digits": (_rebuilt("LENGTH(written) = 8 OR written LIKE '________.0'", 1, 5, 7),),  # 20240131.0 is a double
 }
 """By forms of dates: steps that turn a text into ours, with two digits for day and month; DAYS refuses what is no date then."""

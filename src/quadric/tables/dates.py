@@ -82,14 +82,16 @@ def dates_after(days: FloatArray, origin: str) -> np.ndarray:
 
 
 _REST = r"(?P<time>[T ].*)?"
-# 2024/1/31 and 2024.01.31, 31/1/2024 and 31.01.2024, 1/31/2024, 20240131; a time may follow all but the last
+# 2024/1/31 and 2024.01.31, 31/1/2024 and 31.01.2024, 1/31/2024, 20240131; a time may follow all but the last.
+# 2024-01-31T18:30:00Z, and with +00:00
 FORMS = {
     "year first": re.compile(r"(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})" + _REST, re.ASCII),
     "day first": re.compile(r"(?P<day>\d{1,2})([-/.])(?P<month>\d{1,2})\2(?P<year>\d{4})" + _REST, re.ASCII),
     "month first": re.compile(r"(?P<month>\d{1,2})([-/.])(?P<day>\d{1,2})\2(?P<year>\d{4})" + _REST, re.ASCII),
+    "UTC": re.compile(r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)(?P<time>[T ]\d\d:\d\d.*)(Z|[+]00:00)", re.ASCII),
     "eight digits": re.compile(r"(?P<year>\d{4})(?P<month>\d\d)(?P<day>\d\d)(?P<time>)", re.ASCII),
 }
-TEXT_FORMS, NUMBER_FORM = ("year first", "day first", "month first"), "eight digits"
+TEXT_FORMS, NUMBER_FORM = ("year first", "day first", "month first", "UTC"), "eight digits"
 ISO, AMBIGUOUS = "iso", "ambiguous"
 _ONE_DIGIT_HOUR = re.compile(r"[T ]\d:")
 

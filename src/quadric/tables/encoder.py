@@ -46,7 +46,8 @@ _FORMS = Rule(
         value is None
         or (isinstance(value, Mapping) and all(isinstance(form, str) and is_form(form) for form in value.values()))
     ),
-    'None or a mapping from columns to "year first", "day first", "month first", "eight digits", or 1234.5 as written there',
+    'None or a mapping from columns to "year first", "day first", "month first", "UTC", "eight digits", or 1234.5 as written '
+    "there",
 )
 
 
@@ -83,8 +84,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         also count in columns of numbers.
     forms : mapping, optional
         Columns of dates that are not written as 2024-01-31, each with its form: "year first" (2024/01/31, 2024.1.31), "day
-        first" (31/01/2024, 31.1.2024), "month first" (1/31/2024) or "eight digits" (20240131). Also columns of texts that are
-        numbers, each with the way in which 1234.5 is written there, such as "$1,234.5".
+        first" (31/01/2024, 31.1.2024), "month first" (1/31/2024), "UTC" (2024-01-31T18:30Z, 2024-01-31T18:30+00:00) or "eight
+        digits" (20240131). Also columns of texts that are numbers, each with the way in which 1234.5 is written there, such as
+        "$1,234.5".
 
     Attributes
     ----------

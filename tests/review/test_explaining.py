@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.scorecards import loans_with_gaps, points_model
 from helpers.small_tables import credit_columns, credit_table
 from quadric.credit import CalibratedModel, IsotonicCalibration
 from quadric.review.explaining import ExplainingOptions, explain_rows
@@ -241,3 +242,13 @@ def test_names_that_do_not_exist_are_refused(asked, says):
     table = Table(tuple(columns), tuple(columns.values()))
     with pytest.raises(ValueError, match=says):
         explain_rows(model_of(table), table, [0], table, asked)
+
+
+def test_where_there_is_a_scorecard_reasons_are_its_points():
+    """They sum to the points of the row, less those of the mean of the data."""
+    model, table = points_model(), loans_with_gaps()
+    own, of_mean = model.scores(table).points, float(model.points_line.points(np.array(model.view.surfaces[0].c)))
+    for answer in explain_rows(model, table, [0, 17, 104], table, ExplainingOptions(reasons=9)):
+        assert sum(part.points for part in answer.contributions) == pytest.approx(own[answer.row] - of_mean, abs=1e-10)
+        for reason in answer.reasons:
+            assert reason.text.endswith(f": {reason.points:.3g} points lost")

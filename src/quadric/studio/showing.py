@@ -176,7 +176,7 @@ class Showing:
         measure = measure_named(after.scoring)
         scores = [self._score(options) for options in (before, after)]
         if scores[0] is not None and scores[1] is not None:
-            factor, unit = (100, " points") if measure.is_share else (1, "")
+            factor, unit = (100, " percentage points") if measure.is_share else (1, "")
             parts.append(f"{measure.words} {_signed(factor * (scores[1] - scores[0]), 4)}{unit} out of fold")
         return ", ".join(parts)
 
@@ -230,7 +230,7 @@ class Showing:
         if ties is None:
             return None
         measure = measure_named(options.scoring)
-        factor, unit = (100, " points") if measure.is_share else (1, "")
+        factor, unit = (100, " percentage points") if measure.is_share else (1, "")
         return [
             {
                 "out": tie.out,

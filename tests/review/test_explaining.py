@@ -8,6 +8,7 @@ import pytest
 from helpers.scorecards import loans_with_gaps, points_model
 from helpers.small_tables import credit_columns, credit_table
 from quadric.credit import CalibratedModel, IsotonicCalibration
+from quadric.report.summarising import summarise_table
 from quadric.review.explaining import ExplainingOptions, explain_rows
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
@@ -252,3 +253,21 @@ def test_where_there_is_a_scorecard_reasons_are_its_points():
         assert sum(part.points for part in answer.contributions) == pytest.approx(own[answer.row] - of_mean, abs=1e-10)
         for reason in answer.reasons:
             assert reason.text.endswith(f": {reason.points:.3g} points lost")
+
+
+def test_the_report_counts_in_the_same_points():
+    model, table = points_model(), loans_with_gaps()
+    y = model.saved.model.classes_[model.outcomes(table)]
+    how = {"folds": 2, "seed": 0, "ks": [7], "n_boot": 0, "bounds": False, "rivals": {}}
+    (found,) = summarise_table(model, table, y, rows=[104], **how).cases
+    (expected,) = explain_rows(model, table, [104], table, ExplainingOptions())
+    assert (found.reasons, found.contributions) == (expected.reasons, expected.contributions)
+
+
+def test_where_no_change_helps_what_stays_as_it_is_is_named():
+    """Here all columns but income, which may only fall."""
+    model, table = points_model(), loans_with_gaps()
+    declined = np.flatnonzero(model.scores(table).codes != model.code_of("good"))[:5].tolist()
+    options = ExplainingOptions(target="good", actionable=["income:down"])
+    words = "no change to good: no allowed change reaches the wanted side while age, amount, housing stay as they are"
+    assert [answer.verdict for answer in explain_rows(model, table, declined, table, options)] == [words] * 5

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quadric.errors import unknown_names
+from quadric.errors import listed, unknown_names
 from quadric.explain import ReasonCodes, RecourseAnswers, reason_codes, recourse
 from quadric.explain._request import average_directions, limits_of_row, seen_limits
 from quadric.fitted import FittedModel
@@ -399,10 +399,17 @@ class _Explainer:
         first, *others = self._answers(row, target, before)
         proved, message = bool(first.proved[0]), first.message[0]
         if not first.reached[0]:
-            return {**nothing, "proved": proved, "message": message}
+            return {**nothing, "proved": proved, "message": f"{message}{self._stay}"}
         changes, distance = self._changes(first, before), float(first.distance[0])
         ways = tuple(Way(self._changes(other, before), float(other.distance[0])) for other in others)
         return {"changes": changes, "distance": distance, "reached": True, "proved": proved, "message": message, "others": ways}
+
+    @cached_property
+    def _stay(self) -> str:
+        """Columns that the equation uses and that no change may touch, in words."""
+        names = [name for name in self.fitted.input_names if name in self.fitted.needed and name not in self.moves]
+        ending = "stays as it is" if len(names) == 1 else "stay as they are"
+        return f" while {listed(names)} {ending}" if names else ""
 
     def _answers(self, row: Table, target: int, before: FloatArray) -> list[RecourseAnswers]:
         """The smallest change, and then others: what moves farthest in one stays in those that follow."""

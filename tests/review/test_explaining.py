@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.scorecards import loans_with_gaps, points_model
 from helpers.small_tables import credit_columns, credit_table
 from quadric.credit import CalibratedModel, IsotonicCalibration
+from quadric.report.summarising import summarise_table
 from quadric.review.explaining import ExplainingOptions, explain_rows
 from quadric.tables import Table
 from quadric.workflow import TableModel, TrainingOptions, train
@@ -241,3 +243,31 @@ def test_names_that_do_not_exist_are_refused(asked, says):
     table = Table(tuple(columns), tuple(columns.values()))
     with pytest.raises(ValueError, match=says):
         explain_rows(model_of(table), table, [0], table, asked)
+
+
+def test_where_there_is_a_scorecard_reasons_are_its_points():
+    """They sum to the points of the row, less those of the mean of the data."""
+    model, table = points_model(), loans_with_gaps()
+    own, of_mean = model.scores(table).points, float(model.points_line.points(np.array(model.view.surfaces[0].c)))
+    for answer in explain_rows(model, table, [0, 17, 104], table, ExplainingOptions(reasons=9)):
+        assert sum(part.points for part in answer.contributions) == pytest.approx(own[answer.row] - of_mean, abs=1e-10)
+        for reason in answer.reasons:
+            assert reason.text.endswith(f": {reason.points:.3g} points lost")
+
+
+def test_the_report_counts_in_the_same_points():
+    model, table = points_model(), loans_with_gaps()
+    y = model.saved.model.classes_[model.outcomes(table)]
+    how = {"folds": 2, "seed": 0, "ks": [7], "n_boot": 0, "bounds": False, "rivals": {}}
+    (found,) = summarise_table(model, table, y, rows=[104], **how).cases
+    (expected,) = explain_rows(model, table, [104], table, ExplainingOptions())
+    assert (found.reasons, found.contributions) == (expected.reasons, expected.contributions)
+
+
+def test_where_no_change_helps_what_stays_as_it_is_is_named():
+    """Here all columns but income, which may only fall."""
+    model, table = points_model(), loans_with_gaps()
+    declined = np.flatnonzero(model.scores(table).codes != model.code_of("good"))[:5].tolist()
+    options = ExplainingOptions(target="good", actionable=["income:down"])
+    words = "no change to good: no allowed change reaches the wanted side while age, amount, housing stay as they are"
+    assert [answer.verdict for answer in explain_rows(model, table, declined, table, options)] == [words] * 5

@@ -107,7 +107,7 @@ def test_numbers_are_cut_at_their_quartiles():
 def test_columns_that_are_no_groups_are_refused():
     model, table = points_model(), loans_with_gaps()
     names = np.array([f"person {i}" for i in range(800)], dtype=object)
-    with pytest.raises(ValueError, match="800 different values"):
+    with pytest.raises(ValueError, match="800 values"):
         fairness(model, Table((*table.names, "name"), (*table.columns, names)), "name")
     with pytest.raises(ValueError, match="is the target"):
         fairness(model, table, "risk")

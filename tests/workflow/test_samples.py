@@ -17,6 +17,7 @@ from quadric.review import certify_stream, certify_table
 from quadric.tables import Table, TableStream, as_table, read_table
 from quadric.workflow import OptionError, TableModel, TrainingOptions, train
 from quadric.workflow.drawing import Drawing
+from quadric.workflow.fit_summary import sample_facts, sample_table
 
 FAST = {"loss": "least_squares", "k": 3, "C": 1.0}
 
@@ -244,3 +245,11 @@ def test_more_classes_and_a_classifier_have_samples_too(tmp_path):
     page = (tmp_path / "r.html").read_text()
     row = page[page.index('<h3 id="samples">') :].partition('<th scope="row">Log loss</th>')[2].partition("</tr>")[0]
     assert re.findall(r'num">([\d.]+)', row) == [f"{table.value('log loss', name):.3f}" for name in table.samples]
+
+
+def test_the_interval_of_the_auc_is_told_where_there_is_one():
+    for classes, has_auc in ((("good", "bad"), True), (("a", "b", "c"), False)):
+        columns = credit_columns(300, classes=classes)
+        trained = train(as_table(columns), "risk", TrainingOptions(holdout=0.25, cross_validate=False, **FAST))
+        assert ("AUC" in sample_table(trained)) == has_auc
+        assert ("DeLong" in sample_facts(trained)["figures"]) == has_auc

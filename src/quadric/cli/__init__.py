@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: "Sequence[str] | None" = None) -> int:
-    """Run the command line and return its exit code: 0 success, 1 failure, 2 wrong usage, 128 + n after signal n (Ctrl-C: 130).
+    """Run the command line and return its exit code: 0 success, 1 failure, 2 typed wrong, 128 + n after signal n (Ctrl-C: 130).
 
     Parameters
     ----------

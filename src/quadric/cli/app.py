@@ -21,8 +21,8 @@ from quadric.workflow.options import OptionError
 HELP = """Sparse quadratic-surface classifiers: a small non-linear equation you can defend.
 
 Each command has --help with examples. Results go to standard output or to files, progress and remarks to standard error.
-Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a limit of quadric monitor is passed, 130 interrupted. quadric --version
-prints the version; --debug anywhere shows the traceback of an error."""
+Exit codes: 0 success, 1 the data or the model cannot do it, 2 something is typed wrong, 3 a limit of quadric monitor is passed,
+130 interrupted. quadric --version prints the version; --debug anywhere shows the traceback of an error."""
 
 # Each is a function in a module of its name here
 COMMANDS = (

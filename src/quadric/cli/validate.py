@@ -74,8 +74,7 @@ def validate(
     if folder is not None:
         _check_folder(folder, TABLES, force)
     loaded = read_table_model(model)
-    with as_usage():
-        check_gradable(loaded)
+    check_gradable(loaded)
     roles = [customer, time_column, dates]
     if any(roles) and not all(roles):
         raise UsageError("migrations need all of --id, --time-column and --dates")

@@ -73,6 +73,11 @@ class ScoreScale:
         return ScoreScale(pdo, score, odds)
 
     @property
+    def written(self) -> str:
+        """The scale as :meth:`read` takes it."""
+        return f"{float(self.base_score)!r}:{float(self.pdo)!r}:{float(self.base_odds)!r}"
+
+    @property
     def factor(self) -> float:
         """Points per unit of log-odds: pdo / log 2."""
         return float(self.pdo / np.log(2.0))

@@ -176,7 +176,7 @@ def beeswarm(
     ax.axvline(0.0, color=NEUTRAL, linewidth=1)
     ax.set_yticks(range(len(order)), [plain(found.names[j]) for j in order])
     ax.invert_yaxis()
-    ax.set_xlabel("points of the score, compared with the mean (exact Shapley values)")
+    ax.set_xlabel("change of the score from the mean (exact Shapley values)")
     if any(view.numeric[view.blocks == j].any() for j in order):
         bar = ax.figure.colorbar(dots, ax=ax, ticks=[0, 1], label="value of the column; grey: no number")
         bar.ax.set_yticklabels(["lowest", "highest"])

@@ -225,7 +225,7 @@ def summarise(
         surfaces = tuple(surface_summary(subject, code, certificate, drawn) for code, certificate in enumerate(own))
         pictures = slices(subject, surfaces[0], seed) if subject.is_binary and subject.cutoff is not None else ()
         explained = (
-            _cases(subject, wanted, places, ExplainingOptions(target=favourable, frozen=frozen, actionable=actionable))
+            _cases(subject, wanted, places, card, ExplainingOptions(target=favourable, frozen=frozen, actionable=actionable))
             if wanted
             else ()
         )
@@ -343,9 +343,11 @@ def _chosen_rows(subject: Subject, rows: Sequence[int], favourable: int) -> list
 
 
 def _cases(
-    subject: Subject, rows: Sequence[int], places: IntArray | None, options: ExplainingOptions
+    subject: Subject, rows: Sequence[int], places: IntArray | None, card: Card | None, options: ExplainingOptions
 ) -> tuple[Explanation, ...]:
-    answers = explain_rows(subject.tabular, subject.table, rows, subject.table, options)
+    """Rows explained, in points of the scorecard where there is one."""
+    model = subject.tabular if card is None else subject.tabular.with_points(card.line.scale.written)
+    answers = explain_rows(model, subject.table, rows, subject.table, options)
     return tuple(
         replace(
             answer,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quadric.errors import ParameterError, unknown_names
+from quadric.errors import listed, unknown_names
 from quadric.explain import ReasonCodes, RecourseAnswers, reason_codes, recourse
 from quadric.explain._request import average_directions, limits_of_row, seen_limits
 from quadric.fitted import FittedModel
@@ -23,12 +23,13 @@ from quadric.tables.dates import date_text, dates_after
 from quadric.tables.inputs import cell_text
 from quadric.types import FloatArray
 from quadric.workflow.advice import Moves, allowed_moves, one_way, read_moves
+from quadric.workflow.options import OptionError
 from quadric.workflow.scoring import Scores, TableModel
 
 # What a row is compared with, in words
 REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
-CATEGORY = "{feature} is {value}: {points} points"
-NUMBER = "{{feature}} is {{value}} ({} {{reference}}): {{points}} points"
+CATEGORY = "{feature} is {value}"
+NUMBER = "{{feature}} is {{value}} ({} {{reference}})"
 # Of points against a class that people want
 LOST = " lost"
 UNADVISED = "no change is advised: name the class that people want, with favourable, here or when fitting"
@@ -68,7 +69,7 @@ class ExplainingOptions:
 
 @dataclass(frozen=True)
 class Reason:
-    """A column that costs a row points towards the wanted class."""
+    """A column that costs a row points towards the wanted class: of the scorecard where there is one, otherwise of f."""
 
     column: str
     points: float
@@ -77,7 +78,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Contribution:
-    """What a column adds to the score of the target, compared with the reference."""
+    """What a column adds towards the target, compared with the reference; points are those of :class:`Reason`."""
 
     column: str
     value: str
@@ -292,7 +293,7 @@ def check_names(model: TableModel, options: ExplainingOptions) -> None:
     fitted = model.view
     unknown = [name for name in options.frozen if name not in (*fitted.names, *fitted.input_names)]
     if unknown:
-        raise ParameterError(unknown_names(dict.fromkeys(unknown), fitted.input_names, "the model"), frozen=None)
+        raise OptionError(unknown_names(dict.fromkeys(unknown), fitted.input_names, "the model"), frozen=None)
     read_moves(options.actionable, fitted.input_names)
 
 
@@ -328,7 +329,6 @@ class _Explainer:
         """Reasons of all rows, for each target: the population is looked at once per class, not once per row."""
         numbers = set(self.fitted.blocks[self.fitted.numeric].tolist())
         categories = [name for block, name in enumerate(self.fitted.input_names) if block not in numbers]
-        lost = "" if self.wanted is None and self.scores.decision.ndim == 1 else LOST
         return {
             target: reason_codes(
                 self.model.saved.model,
@@ -337,11 +337,17 @@ class _Explainer:
                 reference=self.options.reference,
                 background=self.population,
                 favourable=self.fitted.classes.tolist()[target],
-                template=NUMBER.format(REFERENCES[self.options.reference]) + lost,
-                templates=dict.fromkeys(categories, CATEGORY + lost),
+                template=NUMBER.format(REFERENCES[self.options.reference]),
+                templates=dict.fromkeys(categories, CATEGORY),
             )
             for target in sorted(set(self.targets))
         }
+
+    @property
+    def unit(self) -> float:
+        """What one of f is in points: those of the scorecard, if there is one."""
+        line = self.model.points_line
+        return 1.0 if line is None else abs(line.slope)
 
     @cached_property
     def helpful(self) -> dict[int, dict[str, int]]:
@@ -357,14 +363,16 @@ class _Explainer:
         scores, target, names = self.scores, self.targets[i], self.model.class_names
         code, is_binary, answers = int(scores.codes[i]), scores.decision.ndim == 1, self.answers[target]
         speaks_for = names[1] if self.wanted is None and is_binary else None  # what costs the other class points
-        reasons = zip(answers.columns[i], answers.points[i].tolist(), answers.texts[i], strict=False)  # points end in NaN
+        lost = LOST if speaks_for is None else ""
+        points = (self.unit * answers.points[i]).tolist()  # which end in NaN
+        reasons = zip(answers.columns[i], points, answers.texts[i], strict=False)
         return Explanation(
             row=row,
             score=float(scores.decision[i] if is_binary else scores.decision[i, code]),
             label=names[code],
             probability=None if scores.probabilities is None else float(scores.probabilities[i, 1 if is_binary else code]),
             target=speaks_for or names[target],
-            reasons=tuple(Reason(*reason) for reason in reasons),
+            reasons=tuple(Reason(name, cost, f"{text}: {cost:.3g} points{lost}") for name, cost, text in reasons),
             contributions=self._contributions(answers, i, 1.0 if speaks_for is None else -1.0),
             **self._change(self.rows[[i]], target),
             wanted=self.wanted is not None,
@@ -372,7 +380,7 @@ class _Explainer:
         )
 
     def _contributions(self, answers: ReasonCodes, i: int, sign: float) -> tuple[Contribution, ...]:
-        points, names = answers.contributions[i], answers.names
+        points, names = self.unit * answers.contributions[i], answers.names
         order = [j for j in np.argsort(points, kind="stable") if abs(points[j]) > 0.0]  # NaN where there is no reference
         return tuple(Contribution(names[j], cell_text(self.rows[names[j]].tolist()[i]), sign * float(points[j])) for j in order)
 
@@ -391,10 +399,17 @@ class _Explainer:
         first, *others = self._answers(row, target, before)
         proved, message = bool(first.proved[0]), first.message[0]
         if not first.reached[0]:
-            return {**nothing, "proved": proved, "message": message}
+            return {**nothing, "proved": proved, "message": f"{message}{self._stay}"}
         changes, distance = self._changes(first, before), float(first.distance[0])
         ways = tuple(Way(self._changes(other, before), float(other.distance[0])) for other in others)
         return {"changes": changes, "distance": distance, "reached": True, "proved": proved, "message": message, "others": ways}
+
+    @cached_property
+    def _stay(self) -> str:
+        """Columns that the equation uses and that no change may touch, in words."""
+        names = [name for name in self.fitted.input_names if name in self.fitted.needed and name not in self.moves]
+        ending = "stays as it is" if len(names) == 1 else "stay as they are"
+        return f" while {listed(names)} {ending}" if names else ""
 
     def _answers(self, row: Table, target: int, before: FloatArray) -> list[RecourseAnswers]:
         """The smallest change, and then others: what moves farthest in one stays in those that follow."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -16,7 +17,7 @@ from quadric.tables import Table
 from quadric.tables.inputs import missing_cells
 from quadric.tables.table import number_text
 from quadric.types import BoolArray, FloatArray
-from quadric.workflow.options import TrainingOptions
+from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.scoring import TableModel
 from quadric.workflow.training import train
 
@@ -130,11 +131,11 @@ def fairness(model: TableModel, table: Table, column: str, *, refit: bool = Fals
     Fairness
     """
     names, target = model.class_names, model.saved.target
-    refuse_unknown([column], table.names, "the table")
+    refuse_unknown([column], table.names, "the table", error=partial(OptionError, group=None))
     if len(names) != 2:
         raise ValueError(f"groups are compared for two classes, and the model has {len(names)}")
     if column == target:
-        raise ValueError(f"the column {quoted(column)} is the target: give a column of groups")
+        raise OptionError(f"the column {quoted(column)} is the target: give a column of groups", group=None)
     good = model.favourable or names[0]
     labels = _groups(np.asarray(table[column]), column)
     found = contributions(model.view, model.inputs(table, only_needed=True))
@@ -195,8 +196,9 @@ def _groups(values: np.ndarray, column: str) -> np.ndarray:
         )
     n_groups = len(np.unique(texts))
     if n_groups > MOST_GROUPS:
-        raise ValueError(
-            f"the column {quoted(column)} has {n_groups} different values: give one with at most {MOST_GROUPS} groups"
+        raise OptionError(
+            f"the column {quoted(column)} has {n_groups} values: give one with at most {MOST_GROUPS} groups",
+            group=None,
         )
     return texts
 
@@ -224,9 +226,9 @@ def _without(model: TableModel, table: Table, column: str, share: float, good: s
     """Whom a model without the column approves, if it approves as many rows, and its AUC out of fold."""
     options, target = model.training_options, model.saved.target
     if options is None or target is None:
-        raise ValueError("the model file does not say how the model was fitted: leave out --refit")
+        raise OptionError("the model file does not say how the model was fitted: leave it out", refit=None)
     if "reject_inference" in model.saved.metadata:
-        raise ValueError("the model was fitted with reject inference, which --refit would leave out: leave out --refit")
+        raise OptionError("the model was fitted with reject inference, which is not repeated: leave it out", refit=None)
     kept: dict[str, Any] = {
         name: tuple(each for each in getattr(options, name) if not _names(each, column))
         for name in ("keep", "texts", "dates", "include", "exclude")

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quadric.errors import ParameterError, quoted
+from quadric.errors import quoted
 from quadric.explain import contributions
 from quadric.fitted.points import PointsLine, ScoreScale
 from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray
+from quadric.workflow.options import OptionError
 from quadric.workflow.scoring import TableModel
 
 # The four groups, by what champion and challenger say
@@ -90,7 +91,7 @@ def swap_set(champion: TableModel, challenger: TableModel, table: Table, approva
         both = " and ".join(", ".join(model.class_names) for model in (champion, challenger))
         raise ValueError(f"the models must have the same two classes, and have {both}")
     if approval is not None and not 0.0 < approval < 1.0:
-        raise ParameterError(f"approval must be a share between 0 and 1, got {quoted(approval)}", approval=None)
+        raise OptionError(f"approval must be a share between 0 and 1, got {quoted(approval)}", approval=None)
     good = champion.favourable or challenger.favourable or names[0]
     (bad,) = (name for name in names if name != good)
     scale = ScoreScale() if champion.points_line is None else champion.points_line.scale

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,12 +24,13 @@ from quadric.credit.backtesting import (
 )
 from quadric.credit.intervals import AreaEstimate
 from quadric.credit.stability import Distribution, index_contributions
-from quadric.errors import ParameterError, quoted, refuse_unknown
+from quadric.errors import quoted, refuse_unknown
 from quadric.fitted.points import ScoreScale
 from quadric.safe_csv import CsvWriter
 from quadric.tables import Table, TableStream
 from quadric.types import FloatArray, IntArray
 from quadric.workflow.drawing import days_in
+from quadric.workflow.options import OptionError
 from quadric.workflow.samples import LabelledRows
 from quadric.workflow.scoring import TableModel
 
@@ -128,7 +130,7 @@ class Grading:
                 scores = model.scores(development).decision
                 known = Distribution.of(scores) if known is None else known.like(scores)
             if known is None:
-                raise ParameterError("the model file does not keep the scores of its rows: give grades", grades=None)
+                raise OptionError("the model file does not keep the scores of its rows: give grades", grades=None)
             if _event(model) == 1:
                 return Grading(known.edges, True, known.counts)
             turned = np.nextafter(-known.edges[::-1], -np.inf)  # a score at an edge stays with those below it
@@ -137,9 +139,9 @@ class Grading:
         if scale is not None:  # of which more mean less risk
             between = np.sort(scale.probability(between))
         if not len(between) or not (np.isfinite(between).all() and (np.diff(between) > 0.0).all()):
-            raise ParameterError("grades must be different numbers", grades=None)
+            raise OptionError("grades must be different numbers", grades=None)
         if not ((between > 0.0) & (between < 1.0)).all():
-            raise ParameterError("grades must be probabilities between 0 and 1, or points of a scale", grades=None, points=None)
+            raise OptionError("grades must be probabilities between 0 and 1, or points of a scale", grades=None, points=None)
         empty = Grading(between, False, None)
         return empty if development is None else Grading(between, False, empty.counts(model, development))
 
@@ -282,16 +284,16 @@ def rows_of_days(table: Table, time_column: str, days: Sequence[str]) -> list[Ta
     -------
     list of Table
     """
-    refuse_unknown([time_column], table.names, "the table", error=lambda text: ParameterError(text, time_column=None))
+    refuse_unknown([time_column], table.names, "the table", error=partial(OptionError, time_column=None))
     own, found = np.floor(days_in(TableStream(table), time_column)), []
     for day in days:
         try:
             rows = np.flatnonzero(own == np.datetime64(day, "D").astype(int))
         except ValueError:
-            raise ParameterError(f"dates must be days such as 2026-01-31, got {quoted(day)}", dates=None) from None
+            raise OptionError(f"dates must be days such as 2026-01-31, got {quoted(day)}", dates=None) from None
         if not len(rows):
             first, last = (str(np.datetime64(int(end), "D")) for end in (np.nanmin(own), np.nanmax(own)))
-            raise ParameterError(f"no row is of {day}: the dates are from {first} to {last}", dates=None)
+            raise OptionError(f"no row is of {day}: the dates are from {first} to {last}", dates=None)
         found.append(table[rows])
     return found
 
@@ -331,11 +333,11 @@ def migrated(model: TableModel, grading: Grading, customer: str, before: Table, 
 
 
 def _grades_by_customer(model: TableModel, grading: Grading, customer: str, rows: Table) -> dict[str, int]:
-    refuse_unknown([customer], rows.names, "the table", error=lambda text: ParameterError(text, id=None))
+    refuse_unknown([customer], rows.names, "the table", error=partial(OptionError, id=None))
     found: dict[str, int] = {}
     for name, grade in zip(rows.labels(customer).tolist(), grading.grades(model, rows).tolist(), strict=True):
         if name is None or name in found:
             what = f"a row has no {quoted(customer)}" if name is None else f"{quoted(name)} has more than one row"
-            raise ParameterError(f"{what}: the matrix needs one row per customer and date", id=None)
+            raise OptionError(f"{what}: the matrix needs one row per customer and date", id=None)
         found[name] = grade
     return found

@@ -34,7 +34,7 @@ def score_price(scoring: str, change: float) -> str:
         In the sign of the measure.
     """
     measure = measure_named(scoring)
-    factor, unit = (100, " points") if measure.is_share else (1, "")
+    factor, unit = (100, " percentage points") if measure.is_share else (1, "")
     return f"{measure.words} {signed(factor * change, 4)}{unit} out of fold"
 
 

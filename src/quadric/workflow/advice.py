@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from quadric.errors import ParameterError, quoted, unknown_names
+from quadric.errors import quoted, unknown_names
+from quadric.workflow.options import OptionError
 
 if TYPE_CHECKING:
     from quadric.workflow.scoring import TableModel
@@ -54,9 +55,9 @@ def read_moves(texts: Sequence[str], names: Sequence[str]) -> dict[str, Moves]:
             start, _, word = column.rpartition(":")
             wrong = f"{text!r} is not a column with up, down or step after it, such as {start}:down"
             error = wrong if start in names else unknown_names([column], names, "the table")
-            raise ParameterError(error, actionable=None)
+            raise OptionError(error, actionable=None)
         if column in moves:
-            raise ParameterError(
+            raise OptionError(
                 f"the column {quoted(column)} is named twice: give it once, such as {column}:up:step", actionable=None
             )
         both = not words & {"up", "down"}

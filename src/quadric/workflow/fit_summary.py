@@ -194,7 +194,9 @@ def sample_facts(trained: Trained) -> dict[str, str | None]:
     if trained.samples is None:
         return {}
     how = "out of fold" if trained.cross_validation else "on the rows that the model was fitted to"
-    words: dict[str, str | None] = {"figures": f"development {how}, others by the model; intervals of the AUC by DeLong"}
+    has_auc = any(name == "AUC" and any(value == value for value in values) for name, values in trained.samples.table.rows())
+    delong = "; intervals of the AUC by DeLong" if has_auc else ""
+    words: dict[str, str | None] = {"figures": f"development {how}, others by the model{delong}"}
     table = trained.samples.table
     for name in table.samples[1:]:
         kinds = {"columns": table.columns.get(name, ()), "terms": table.terms.get(name, ())}
@@ -403,7 +405,7 @@ def _chosen(trained: Trained, *, briefly: bool = False) -> str | None:
         text += f", with labels by the {'sign of f' if len(trained.labelled) == 2 else 'largest f'}"
     if found.products is None:
         return text
-    factor, digits, unit = (100, 1, " points") if measure.is_share else (1, 4, "")
+    factor, digits, unit = (100, 1, " percentage points") if measure.is_share else (1, 4, "")
     change = f"{factor * found.products.mean:+.{digits}f}{_spread(found.products, factor, digits)}{unit}"
     helped = "helped" if found.chosen.terms != "linear" else "did not help"
     if found.products.error is None:

@@ -92,7 +92,7 @@ class RulePrices(Sequence[RulePrice]):
         list of tuples of str
         """
         measure = measure_named(self.scoring)
-        factor, digits, unit = (100, 1, " points") if measure.is_share else (1, 4, "")
+        factor, digits, unit = (100, 1, " percentage points") if measure.is_share else (1, 4, "")
         rows: list[tuple[str, ...]] = [("rule", "objective", measure.words, "terms gained (+) and lost (-) by the rule")]
         for each in self.prices:
             error = "" if each.change.error is None else f" ± {factor * each.change.error:.{digits}f}"

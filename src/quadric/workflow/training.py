@@ -669,7 +669,7 @@ def check_folds(counts: Sequence[int], names: Sequence[str], folds: int) -> None
     rows = f"class {quoted(names[counts.index(fewest)])} has {fewest} row{'s' * (fewest != 1)}"
     advice = "merge that class with another, or drop it" if len(names) > 2 else "add rows of that class"
     if fewest < 2:
-        raise OptionError(f"{rows}, and cross-validation needs two or more of each: {advice}")
+        raise ValueError(f"{rows}, and cross-validation needs two or more of each: {advice}")
     raise OptionError(f"{rows}, fewer than the {folds} folds: choose {fewest} or fewer, or {advice}", folds=None)
 
 

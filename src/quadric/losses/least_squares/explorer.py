@@ -117,14 +117,15 @@ class LeastSquaresExplorer(Explorer):
     def _perturb(self, rng: np.random.Generator) -> None:
         """Drop up to half of the terms (and no more than MAX_KICK) at random, and take in half as many others at random."""
         tableau = self.tableau
-        droppable = np.setdiff1d(tableau.support, self.rule.required)
-        outside = np.flatnonzero(~tableau.inside)
+        droppable, outside = tableau.droppable, np.flatnonzero(~tableau.inside)
         if len(droppable) == 0 or len(outside) == 0:
             return
         n_out = int(rng.integers(1, max(1, min(len(droppable), len(outside), 2 * MAX_KICK) // 2) + 1))
         n_in = n_out // 2
         out, into = rng.choice(droppable, n_out, replace=False), rng.choice(outside, n_in, replace=False)
-        support = np.sort(np.append(np.setdiff1d(tableau.support, out), into))
+        after = tableau.inside.copy()
+        after[out], after[into] = False, True
+        support = np.flatnonzero(after)
         admissible = self.rule.repaired(support)
         if admissible is not support:
             tableau.go_to(admissible)

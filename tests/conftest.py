@@ -19,6 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if EXTERNAL & {*item.fixturenames, *vars(item.module)}:
             item.add_marker("external")
+    items.sort(key=lambda item: "spark" not in item.fixturenames)  # one process runs them all: Java starts and warms up once
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -233,7 +233,7 @@ def _no_client():
 def test_a_worker_that_dies_changes_nothing(loss):
     columns = table()
     with _no_client(), dask_cluster() as client:
-        frame = dd.from_map(slow_part, cut(columns, *range(60, 600, 60)), meta=pd.DataFrame(columns)[:0])
+        frame = dd.from_map(slow_part, cut(columns, *range(120, 600, 120)), meta=pd.DataFrame(columns)[:0])
         (pid, *_) = client.run(os.getpid).values()
         killer = threading.Timer(0.7, os.kill, (pid, signal.SIGKILL))
         killer.start()

@@ -71,7 +71,7 @@ def test_one_outlying_row_hides_no_bad_refit(seed):
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_dirty_problems(block, size, tally):
-    for seed in range(block, size(30, 2000), BLOCKS):
+    for seed in range(block, size(20, 2000), BLOCKS):
         dirty = dirty_problem(seed)
         terms = candidates(dirty)
         proved, decomposed = fitted(dirty, "exact"), fitted(dirty, "pd")

@@ -54,7 +54,7 @@ def check_surface(dirty, exact, model, optimum):
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_dirty_problems(block, size, tally):
-    for seed in range(block, size(80, 2000), BLOCKS):
+    for seed in range(block, size(40, 2000), BLOCKS):
         dirty = dirty_problem(seed)
         terms = candidates(dirty)
         proved, decomposed = fitted(dirty, "exact"), fitted(dirty, "pd")
@@ -78,7 +78,7 @@ def test_dirty_problems(block, size, tally):
 
 @pytest.mark.parametrize("block", range(4))
 def test_bounds_speak_of_the_problem_without_a_ridge(block, size, tally):
-    for seed in range(block, size(60, 400), 4):
+    for seed in range(block, size(40, 400), 4):
         dirty = far_problem(seed)
         (certificate,) = fitted(dirty, "exact").certificates_
         tally(f"far columns and rows: {certificate.status}")

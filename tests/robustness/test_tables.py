@@ -227,7 +227,7 @@ def _counted_memory():
 @pytest.mark.slow
 @pytest.mark.usefixtures("_counted_memory")
 def test_csv_files(size, tally, tmp_path, monkeypatch):
-    for seed in range(size(220, 4200)):
+    for seed in range(size(150, 4200)):
         rng = np.random.default_rng([12, seed])
         monkeypatch.setattr(csv_module, "BLOCK", pick(rng, [7, 64, 300, 1 << 20]))
         file, name = written(rng), pick(rng, list(MUTATORS))

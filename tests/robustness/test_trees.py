@@ -47,7 +47,7 @@ def objective(problem, z, c, X, y):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_trees(loss, block, size, tally):
-    for seed in range(block, size(60, 1002), BLOCKS):
+    for seed in range(block, size(42, 1002), BLOCKS):
         kind, X, y, C, k = samples_of(seed)
         problem = make_problem(loss, X, y, C, 1)
         problem = problem.with_k(min(k, problem.n_terms))

@@ -10,7 +10,7 @@ import numpy as np
 from quadric.geometry.compensated import split
 from quadric.geometry.energy import Energy
 from quadric.geometry.lifting import lift_adjoint
-from quadric.geometry.moments import LabelledMoments, LiftedMoments, energy_of_sums
+from quadric.geometry.moments import LabelledMoments, energy_of_sums
 from quadric.losses.base import SAMPLE_ROWS
 from quadric.losses.smallest_keys import Rows
 from quadric.losses.supports import Candidates, Limits, candidates_of
@@ -29,39 +29,39 @@ class Survey:
     surface : int
     class_weights : array of shape (n_classes,)
         Sums of the sample weights.
-    class_sums : array of shape (n_classes, p)
-        Weighted sums of r(x): the first and second moments of x.
+    sums : array of shape (p,)
+        Weighted sum of r(x): the first and second moments of x.
     class_weight : array of shape (n_classes,)
         Factors on the losses.
     samples : ClassSamples
         Random rows of the rest and of the positive class.
     n_rows : int
-    moments : LiftedMoments or None
-        Of all samples, with the weights of their losses.
+    moments : LabelledMoments or None
+        Of all samples: what a fit with the squared loss sums, too.
     """
 
     surface: int
     class_weights: FloatArray
-    class_sums: FloatArray
+    sums: FloatArray
     class_weight: FloatArray
     samples: ClassSamples
     n_rows: int
-    moments: LiftedMoments | None
+    moments: LabelledMoments | None
 
     @staticmethod
     def of_sums(known: KnownRows, surface: int) -> Survey:
         """The survey without a pass: sums and random rows are known."""
-        moments, weights = known.sums.moments, known.sums.moments.class_weights
+        moments = known.sums.moments
         sides = tuple(SampledRows((rows,), SAMPLE_ROWS // 2, 0) for rows in known.random_rows(surface))
         samples = ClassSamples(sides, known.samples.longest, known.samples.n_batches)
-        sums = weights[:, None] * moments.class_means
-        return Survey(surface, weights, sums, moments.factors, samples, known.sums.n_rows, moments.loss)
+        sums = moments.class_weights @ moments.class_means
+        return Survey(surface, moments.class_weights, sums, moments.factors, samples, known.sums.n_rows, moments)
 
     def __add__(self, other: Survey) -> Survey:
         return Survey(
             self.surface,
             self.class_weights + other.class_weights,
-            self.class_sums + other.class_sums,
+            self.sums + other.sums,
             self.class_weight,
             self.samples + other.samples,
             self.n_rows + other.n_rows,
@@ -74,33 +74,31 @@ class Survey:
         weights = self.class_weights * self.class_weight
         return float(np.delete(weights, self.surface).sum()), float(weights[self.surface])
 
-    @cached_property
+    @property
     def labelled(self) -> LabelledMoments:
-        """What the squared loss needs."""
+        """What the squared loss needs; only a survey with moments knows it."""
         assert self.moments is not None
-        weights = self.class_weights[:, None]
-        means = np.divide(self.class_sums, weights, out=np.zeros_like(self.class_sums), where=weights > 0.0)
-        return LabelledMoments(self.moments, self.class_weights, means, self.class_weight)
+        return self.moments
 
     def candidates(self, limits: Limits) -> Candidates:
         """What limits leave of the terms that vary; without moments all are taken to vary."""
         if self.moments is not None:
             # the same decision as by rows in memory: both come from means and scatters (2.4)
-            return candidates_of(self.moments, limits)
-        none = np.zeros(self.class_sums.shape[1], dtype=bool)
+            return candidates_of(self.moments.loss, limits)
+        none = np.zeros(len(self.sums), dtype=bool)
         return limits.candidates(none, lambda: none)
 
     @property
     def variance(self) -> FloatArray:
         """Of each term; not a number without moments, so that nothing is claimed of it."""
         if self.moments is None:
-            return np.full(self.class_sums.shape[1], np.nan)
-        return np.diag(self.moments.scatter) / self.moments.weight
+            return np.full(len(self.sums), np.nan)
+        return np.diag(self.moments.loss.scatter) / self.moments.loss.weight
 
     @cached_property
     def energy(self) -> Energy:
         """The regulariser of all samples."""
-        return energy_of_sums(float(self.class_weights.sum()), self.class_sums.sum(axis=0))
+        return energy_of_sums(float(self.class_weights.sum()), self.sums)
 
     @cached_property
     def sample(self) -> Rows:
@@ -167,16 +165,16 @@ class SurveyPass:
 
     def __call__(self, batch: SampleBatch) -> Survey:
         weight, codes, n_rows = batch.sample_weight, batch.target.codes, len(batch.target)
-        classes = [codes == code for code in range(batch.target.n_classes)]
+        factors = batch.target.class_weight
         sides = zip((codes != self.surface, codes == self.surface), self.highest, strict=True)
         drawn = (RandomRows(self.room // 2, 0, highest)(batch.part(np.flatnonzero(side))) for side, highest in sides)
         return Survey(
             self.surface,
-            np.array([weight[mine].sum() for mine in classes]),
-            # class by class, since class weights are factors on the losses and not on the energy (1.7)
-            np.array([lift_adjoint(batch.X[mine], weight[mine]) for mine in classes]),
-            batch.target.class_weight,
+            np.bincount(codes, weights=weight, minlength=len(factors)).astype(float),
+            # with the sample weights alone: class weights are factors on the losses and not on the energy (1.7)
+            lift_adjoint(batch.X, weight),
+            factors,
             ClassSamples(tuple(drawn), n_rows, 1),
             n_rows,
-            LiftedMoments.of(batch.X, batch.loss_weight) if self.with_moments else None,
+            LabelledMoments.of(batch.X, codes, weight, factors) if self.with_moments else None,
         )

@@ -98,6 +98,11 @@ class Tableau:
         return np.flatnonzero(self.inside)
 
     @property
+    def droppable(self) -> IntArray:
+        """The support without the required terms."""
+        return np.flatnonzero(self.inside & self.movable)
+
+    @property
     def value(self) -> float:
         """Minimum of the quadratic on the support."""
         p = len(self.inside)

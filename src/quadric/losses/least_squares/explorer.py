@@ -117,8 +117,7 @@ class LeastSquaresExplorer(Explorer):
     def _perturb(self, rng: np.random.Generator) -> None:
         """Drop up to half of the terms (and no more than MAX_KICK) at random, and take in half as many others at random."""
         tableau = self.tableau
-        droppable = np.flatnonzero(tableau.inside & tableau.movable)
-        outside = np.flatnonzero(~tableau.inside)
+        droppable, outside = tableau.droppable, np.flatnonzero(~tableau.inside)
         if len(droppable) == 0 or len(outside) == 0:
             return
         n_out = int(rng.integers(1, max(1, min(len(droppable), len(outside), 2 * MAX_KICK) // 2) + 1))

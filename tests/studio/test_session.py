@@ -310,7 +310,8 @@ def test_only_a_choice_that_is_accepted_ends_work(session, monkeypatch):
 
     monkeypatch.setattr(session.bench, "proved_sets", proof)
     session.prove()
-    for choice in ({"do": "force", "term": "agee"}, {"do": "go", "step": 99}, {"do": "C", "C": -1}, {"do": "k", "k": 4}):
+    refused = {"do": "force", "term": "agee"}, {"do": "go", "step": 99}, {"do": "C", "C": -1}
+    for choice in (*refused, {"do": "k", "k": 4}, {"do": "undo"}, {"do": "redo"}, {"do": "go", "step": 0}):
         with suppress(ValueError):
             session.do(choice)
     assert ended == []

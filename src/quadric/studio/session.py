@@ -91,12 +91,8 @@ class Session:
         before = self._version
         # what runs for an older choice only takes time now; if this one is refused, it goes on
         with self._lock, self._worker.paused():
-            if choice.get("do") in ("undo", "redo"):
-                self._history.move(1 if choice["do"] == "redo" else -1)
-                self._version += 1
-            elif choice.get("do") == "go":
-                self._history.go(choice.get("step"))
-                self._version += 1
+            if choice.get("do") in ("undo", "redo", "go"):
+                self._move(choice)
             else:
                 self._choose(choice)
             if self._version != before:
@@ -105,6 +101,14 @@ class Session:
         if self._version != before:
             self._settle()
         return state
+
+    def _move(self, choice: Mapping[str, Any]) -> None:
+        before = self._history.at
+        if choice["do"] == "go":
+            self._history.go(choice.get("step"))
+        else:
+            self._history.move(1 if choice["do"] == "redo" else -1)
+        self._version += self._history.at != before
 
     def _choose(self, choice: Mapping[str, Any]) -> None:
         texts = {name: self.bench.terms.settled(choice[name]) for name in TERMS if isinstance(choice.get(name), str)}

@@ -52,16 +52,17 @@ class RankedExplorer(Explorer):
     ) -> ColumnTableau:
         """The same around any surface on the support, with what rules pull."""
         theta, R = problem.curvature(z, alpha), problem.A[:, :-1]
+        live = np.flatnonzero(z)
+        summed, bent_pull, loss_pull = np.stack([theta, theta * (R[:, live] @ z[live]), problem.y * alpha]) @ R
         # The Schur complement takes out the intercept, as (2.1) does for the squared loss
-        across = (theta @ R) / np.sqrt(max(theta.sum(), np.finfo(float).tiny))
+        across = summed / np.sqrt(max(theta.sum(), np.finfo(float).tiny))
 
         def rows_of(terms: IntArray) -> FloatArray:
             return problem.G[terms] + (R[:, terms].T * theta) @ R - np.outer(across[terms], across)
 
         diagonal = np.diag(problem.G) + np.einsum("ij,ij,i->j", R, R, theta) - across**2
-        live, loss_pull = np.flatnonzero(z), (problem.y * alpha) @ R
         # Q z less the gradient G z - R'(y alpha): what G does to z cancels
-        q = (theta * (R[:, live] @ z[live])) @ R + loss_pull - across * float(across[live] @ z[live])
+        q = bent_pull + loss_pull - across * float(across[live] @ z[live])
         q = q + pulls.nearest(problem.G[:, live] @ z[live] - loss_pull)
         return ColumnTableau(rows_of, diagonal, q, 0.0, problem.rule.required, support)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from quadric.losses import loss_named
-from quadric.progress import parts
+from quadric.progress import advance, parts
 from quadric.studio.candidates import Shelf
 from quadric.studio.choices import ChoiceError, changed
 from quadric.studio.history import History
@@ -310,6 +310,7 @@ class Session:
             for tasks in self._unknown(options):
                 for (work, own), own_part in zip(tasks, parts(*[1.0] * len(tasks)), strict=True):
                     with own_part:
+                        advance(0.0, "folds")  # a newer choice ends the work here, too
                         work(own)
                     with self._lock:
                         self._history.note(own)

@@ -106,6 +106,16 @@ def test_training_then_scores_as_expressions(spark):
     assert found["quadric_label"].tolist() == [trained.data.class_names[code] for code in mine.codes]
 
 
+def test_rows_are_set_aside_as_on_one_machine(spark):
+    columns = credit_columns(300)
+    options = TrainingOptions(k=2, C=1.0, loss="least_squares", holdout=0.3, cross_validate=False, calibrate=None)
+    trained = distributed.train(spark.createDataFrame(pa.table(columns)), "risk", options)
+    whole = train(quadric.tables.TableStream(columns), "risk", options)
+    assert trained.samples.sources[1].rows == whole.samples.sources[1].rows == 90
+    np.testing.assert_allclose(trained.samples.table.values, whole.samples.table.values, rtol=1e-9, equal_nan=True)
+    assert_equal(trained.classifier, whole.classifier)
+
+
 UNSCORED = {
     "text": ({"age": ["30", "old' `x`"] + ["40"] * 398}, r"column 'age' must hold numbers; a row has old' `x`"),
     "level": ({"home": ["castle"] * 400}, "a row has no score: a value is missing, unknown, or too large for the model"),

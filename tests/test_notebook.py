@@ -124,3 +124,23 @@ def test_diagrams_of_scikit_learn_work_as_before(data):
     with config_context(display="text"):
         assert list(model._repr_mimebundle_()) == ["text/plain"]
         assert not hasattr(pipeline[-1], "_repr_html_")
+
+
+def test_showing_computes_nothing(data, monkeypatch):
+    """Neither a fit nor a score nor linear algebra, and nothing about the object changes."""
+    X, y = data[0][["age", "income", "debt"]], data[1]
+    model = SparseQuadraticSVC(k=2, loss="least_squares").fit(X, y)
+    path = sparse_quadratic_path(X, y, ks=[1, 2], Cs=(1.0,), certify=True)
+    things = [model, model.surfaces_[0], model.certificates_[0], path, alternatives(model, X, y)]
+    cached = {"products"}  # a surface's list of its own terms
+    before = [set(vars(thing)) - cached for thing in things]
+
+    def forbidden(*_, **__):
+        raise AssertionError("something was computed")
+
+    for name in ("solve", "svd", "eigh", "lstsq", "cholesky"):
+        monkeypatch.setattr(np.linalg, name, forbidden)
+    for name in ("fit", "predict", "decision_function"):
+        monkeypatch.setattr(SparseQuadraticSVC, name, forbidden)
+    assert all(len(words(thing)) > 20 for thing in things)
+    assert [set(vars(thing)) - cached for thing in things] == before

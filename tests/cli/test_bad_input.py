@@ -110,7 +110,7 @@ TABLES = {
         "quadric: all columns are constant: there is nothing to learn from",
     ),
     "few rows to calibrate": (csv_text(FEW), ["--calibrate", "sigmoid", "--folds", "4"], 2, "fewer than the 4 folds"),
-    "one row of a class": (csv_text(ONE), ["--cv"], 2, "class 'bad' has 1 row, and cross-validation needs two"),
+    "one row of a class": (csv_text(ONE), ["--cv"], 1, "class 'bad' has 1 row, and cross-validation needs two"),
     "infinite": (csv_text(with_column("age", np.r_[np.inf, np.ones(119)])), [], 1, "infinite in row 1"),
     "no class": (csv_text(credit_columns()), ["--positive", "ugly"], 2, "no value 'ugly'"),
     "unknown term": (csv_text(credit_columns()), ["--include", "shoe^2"], 2, "there is no term 'shoe^2'"),

@@ -277,4 +277,4 @@ def test_grades_may_be_tenths_or_points_and_nothing_is_overwritten(run, refused,
         assert message in result.errors[-1]
     bare = ["fit", fitted / "data.csv", *FIT, "--no-calibrate", "--output", fitted / "bare.json"]
     assert run(*bare).code == 0
-    assert "need probabilities" in refused("validate", fitted / "bare.json", fitted / "data.csv", code=2)
+    assert "need probabilities" in refused("validate", fitted / "bare.json", fitted / "data.csv", code=1)

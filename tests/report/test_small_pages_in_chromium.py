@@ -57,9 +57,9 @@ def pages(tmp_path_factory):
     options = TrainingOptions(k=5, C=16.0, loss="least_squares", points="600:20:50", positive=BAD, include=terms)
     model = TableModel(train(table, "risk", options).saved())
     found = monitor(model, TableStream(rows(1, shift=1.0)))
-    summary = summarise_table(
-        model, *model.labelled(table), name=ATTACK, folds=2, seed=0, n_boot=0, bounds=False, ks=(5,), rows=(0,)
-    )
+    how = {"folds": 2, "seed": 0, "n_boot": 2, "bounds": False, "ks": (4, 5), "rows": (0,)}
+    later = {ATTACK: model.labelled(rows(1, shift=1.0)), BAD: model.labelled(rows(2))}
+    summary = summarise_table(model, *model.labelled(table), name=ATTACK, samples=later, **how)
     contents = {
         "monitoring": render_monitored(found, ATTACK, ATTACK),
         "card": render_card(scorecard(model, model.points_line), ATTACK),
@@ -84,6 +84,27 @@ def test_nothing_runs_and_nothing_sticks_out(browser, pages, name, width):
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     shown = browser.execute_script("return document.body.textContent")
     assert HOSTILE_LEVELS[0] in shown
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_every_chapter_of_the_report_has_its_tables_and_pictures(browser, pages, width):
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    browser.get((pages / "report.html").as_uri())
+
+    def texts(selector):
+        script = "return [...document.querySelectorAll(arguments[0])].map((node) => node.textContent)"
+        return browser.execute_script(script, selector)
+
+    assert texts("[aria-label='Samples side by side'] thead th") == ["Measure", "development", ATTACK, BAD]
+    assert {"AUC", "Accuracy"} <= set(texts("[aria-label='Samples side by side'] tbody th"))
+    assert HOSTILE[0] in texts("[aria-label='Columns of the samples'] tbody th")
+    assert texts("[aria-label='Complexity'] tbody th") == ["this model, 5 terms", "logistic regression", "gradient boosting"]
+    assert any(HOSTILE[0] in text for text in texts("#points caption, #points thead th"))
+    sizes = "return [...document.querySelectorAll('figure svg')].map((node) => node.getBoundingClientRect().width)"
+    drawn = browser.execute_script(sizes)
+    assert len(drawn) >= 10  # path, curves, product, ROC, KS, calibration, scores, complexity, slices
+    assert 0 < min(drawn) <= max(drawn) <= width
 
 
 def test_a_scorecard_prints_on_one_page(browser, pages):

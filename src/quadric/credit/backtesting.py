@@ -230,7 +230,7 @@ class Concentration:
             raise ValueError("concentration needs the rows of two grades or more, and at least one row")
         K = len(rows)
         squared = K * float(np.sum((rows / rows.sum() - 1.0 / K) ** 2))
-        return Concentration(squared**0.5, float(1.0 + np.log((squared + 1.0) / K) / np.log(K)))
+        return Concentration(squared**0.5, float(np.log1p(squared) / np.log(K)))
 
 
 def concentration_test(before: ArrayLike, now: ArrayLike) -> SignificanceTest:

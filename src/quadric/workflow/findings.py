@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,12 +33,18 @@ from quadric.workflow.profiles import (
 LEAK = 0.995
 NEARLY_EMPTY = 0.95
 RARE_CLASS, FEW_ROWS = 0.05, 10
+# Difference, in units of the bulk of a column, that rounding explains: minutes, and what they cost in cents
+ROUNDED = 0.01
+# Where a missing value lies, which no value does
+MISSING_PLACE = -9.0
 # Levels of a column whose products with others are counted
 MOST_LEVELS = 100
 LONGEST_NAME = 40
 # Severities: somebody should look at it, or know of it
 LOOK, KNOW = "look", "know"
 REPEATED = "repeated identifier"
+# What two columns say
+EQUAL = {"equal": "the same", "nearly equal": "almost the same"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Finding:
     ----------
     kind : str
         "identifier", "repeated identifier", "empty", "leak", "disguise", "constant", "nearly empty", "rare levels", "equal",
-        "date", "notation", "ambiguous dates", "unreadable", "target", "imbalance" or "order".
+        "nearly equal", "date", "notation", "ambiguous dates", "unreadable", "target", "imbalance" or "order".
     columns : tuple of str
     words : str
         One sentence with what to do.
@@ -271,35 +277,68 @@ def _equal(view: TableView) -> Iterator[Finding]:
     first_of: dict[object, ColumnProfile] = {}
     numbers = _NumberCopies(view.n_rows)
     for column in (column for column in view.used() if column.n_values > 1):
-        earlier = numbers.earlier(column) if column.kind == "number" else None
-        if column.kind == "text" or column.n_values <= FEWEST_ROWS:
-            earlier = first_of.setdefault(column.marks(), column) if earlier is None else earlier
+        earlier, kind = numbers.earlier(column) if column.kind == "number" else (None, "")
+        if earlier is None and (column.kind == "text" or column.n_values <= FEWEST_ROWS):
+            earlier, kind = first_of.setdefault(column.marks(), column), "equal"
         if earlier is not None and earlier is not column:
-            words = f"columns {quoted(earlier.name)} and {quoted(column.name)} say the same: leave one of them out"
-            yield Finding("equal", (earlier.name, column.name), words, KNOW, remedies={"ignore": column.name})
+            words = f"columns {quoted(earlier.name)} and {quoted(column.name)} say {EQUAL[kind]}: leave one of them out"
+            yield Finding(kind, (earlier.name, column.name), words, KNOW, remedies={"ignore": column.name})
+
+
+# Mark, value of each row, column
+_Seen: TypeAlias = tuple[float, FloatArray, ColumnProfile]
 
 
 class _NumberCopies:
-    """Columns of numbers seen so far, by where they lie between their smallest and largest value."""
+    """Columns of numbers seen so far, by where they lie between their smallest and largest value, and within their bulk."""
 
     def __init__(self, n_rows: int) -> None:
         self._weights = np.random.default_rng(1).normal(size=n_rows)
-        self._seen: list[tuple[float, FloatArray, ColumnProfile]] = []
+        self._seen: list[_Seen] = []
+        self._bulks: list[_Seen] = []
 
-    def earlier(self, column: ColumnProfile) -> ColumnProfile | None:
-        """The first column of which this one is a multiple plus a constant; None if there is none."""
+    def earlier(self, column: ColumnProfile) -> tuple[ColumnProfile | None, str]:
+        """The first column of which this is a multiple plus a constant, exactly or but for rounding, and which of the two."""
         if not np.isfinite(column.values).all():
-            return None
+            return None, ""
         low, span = column.values[0], column.values[-1] - column.values[0]
         shares = (column.values - low) / span if np.isfinite(span) else np.zeros(column.n_values)
-        of_rows, turned = (np.append(each, -1.0)[column.codes] for each in (shares, 1.0 - shares))  # -1 where one is missing
+        of_rows, turned = (_by_row(column, each) for each in (shares, 1.0 - shares))
         for places in (of_rows, turned):
-            mark = float((self._weights * places).sum())  # near for equal columns, so that few pairs are compared row by row
-            for other, theirs, earlier in self._seen:
-                if abs(mark - other) < 1e-6 * len(places) and np.allclose(places, theirs, rtol=0.0, atol=1e-10):
-                    return earlier
-        self._seen.append((float((self._weights * of_rows).sum()), of_rows, column))
+            if (found := self._near(places, self._seen, 1e-6 * len(places), 1e-10)) is not None:
+                return found, "equal"
+        self._seen.append((self._mark(of_rows), of_rows, column))
+        bulk = _within_bulk(column)
+        if bulk is not None:
+            for each in (bulk, -bulk):
+                rows = _by_row(column, each)
+                if (found := self._near(rows, self._bulks, 5.0 * ROUNDED * len(rows) ** 0.5, ROUNDED)) is not None:
+                    return found, "nearly equal"
+            self._bulks.append((self._mark(rows := _by_row(column, bulk)), rows, column))
+        return None, ""
+
+    def _mark(self, places: FloatArray) -> float:
+        """Near for columns that are nearly equal, so that few pairs are compared row by row."""
+        return float((self._weights * places).sum())
+
+    def _near(self, places: FloatArray, seen: list[_Seen], slack: float, tolerance: float) -> ColumnProfile | None:
+        mark = self._mark(places)
+        for other, theirs, earlier in seen:
+            if abs(mark - other) < slack and np.allclose(places, theirs, rtol=0.0, atol=tolerance):
+                return earlier
         return None
+
+
+def _by_row(column: ColumnProfile, values: FloatArray) -> FloatArray:
+    return np.asarray(np.append(values, MISSING_PLACE)[column.codes])
+
+
+def _within_bulk(column: ColumnProfile) -> FloatArray | None:
+    """Values in units of the span of the middle 80 % of the rows, which an outlier does not stretch; cut far outside."""
+    low, middle, high = np.quantile(column.values[column.codes[~column.absent]], [0.1, 0.5, 0.9])
+    if column.n_values <= FEWEST_ROWS or not 0.0 < high - low < np.inf:
+        return None
+    return np.asarray(np.clip((column.values - middle) / (high - low), -5.0, 5.0))
 
 
 def _rare_levels(view: TableView) -> Iterator[Finding]:

@@ -328,3 +328,14 @@ def test_gaps_that_tell_the_same_class_are_told_in_one_sentence():
     assert str(finding).startswith("columns 'week0', 'week1', ")
     assert "and 4 more are missing almost only where 'y' is 'yes': are they filled in before 'y' is known?" in str(finding)
     assert len(finding.remedies["ignore"]) == 8
+
+
+def test_numbers_that_are_equal_but_for_rounding_are_told():
+    rng = np.random.default_rng(9)
+    minutes = np.where(rng.random(M) < 0.1, np.nan, rng.gamma(9.0, 20.0, M))
+    minutes[7] = 90_000.0  # an outlier makes no two columns equal
+    noisy = minutes + rng.normal(size=M) * 20
+    columns = {"minutes": minutes, "charge": np.round(-0.17 * minutes, 2), "noisy": noisy, "y": target(rng)}
+    (finding,) = look_over(table(**columns), "y").findings
+    assert (finding.kind, finding.columns) == ("nearly equal", ("minutes", "charge"))
+    assert str(finding) == "columns 'minutes' and 'charge' say almost the same: leave one of them out"

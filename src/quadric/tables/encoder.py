@@ -30,6 +30,7 @@ from quadric.tables.inputs import (
     missing_cells,
     refuse_cells,
 )
+from quadric.tables.marked import Marked
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.table import Rows, Table, as_table, number_text, text_column
 from quadric.types import FloatArray, IntArray
@@ -499,19 +500,16 @@ def copied_features(X: FloatArray) -> frozenset[int]:
     -------
     frozenset of int
     """
-    weights = np.random.default_rng(0).normal(size=len(X))
-    seen: list[tuple[float, int]] = []
+    seen: Marked[int] = Marked(len(X))
     copies = set()
     for j in range(X.shape[1]):
         own = _standardised(X[:, j])
         if own is None:
             continue
-        mark = abs(float(weights @ own))  # near for copies, so that few pairs are compared row by row
-        near = (i for other, i in seen if abs(mark - other) <= ROUNDING * len(X))
-        if any(_are_equal(own, _standardised(X[:, i])) for i in near):
+        if any(_are_equal(way, _standardised(X[:, i])) for way in (own, -own) for i in seen.near(way, ROUNDING)):
             copies.add(j)
         else:
-            seen.append((mark, j))
+            seen.add(own, j)
     return frozenset(copies)
 
 
@@ -521,7 +519,7 @@ def _standardised(column: FloatArray) -> FloatArray | None:
 
 
 def _are_equal(one: FloatArray, other: FloatArray | None) -> bool:
-    return other is not None and any(bool((np.abs(one - sign * other) <= ROUNDING).all()) for sign in (1.0, -1.0))
+    return other is not None and bool((np.abs(one - other) <= ROUNDING).all())
 
 
 def coding_of(encoder: TableEncoder, X: FloatArray, missing: Collection[str]) -> Coding:

@@ -14,7 +14,7 @@ from quadric.tables import Table
 from quadric.tables.dates import FORMS
 from quadric.tables.forms import find_forms, with_forms
 from quadric.tables.parts import TableParts, as_parts, gathered
-from quadric.workflow.findings import LOOKS, REPEATED, Finding, TableView, known_classes, quoted
+from quadric.workflow.findings import EQUAL, LOOKS, REPEATED, Finding, TableView, known_classes, quoted
 from quadric.workflow.options import OptionError, TrainingOptions
 from quadric.workflow.profiles import ColumnProfile
 
@@ -190,11 +190,12 @@ def settled(check: TableCheck, options: TrainingOptions, target: str, columns: S
             is_last = finding.kind in LEAKS and set(rest) <= set(finding.columns)
             more = "; no other column is left: add columns that are known before the target is" if is_last else ""
             warn_user(TableWarning(f"{finding}{more}", {} if is_last else finding.remedies))
-    pairs = [each.columns for each in check.findings if each.kind == "equal" and set(each.columns).issubset(rest)]
-    if pairs:
-        same = listed([f"{quoted(first)} and {quoted(second)}" for first, second in pairs])
-        copies = tuple(second for _, second in pairs[:MOST_LISTED])
-        warn_user(TableWarning(f"columns say the same: {same}; leave one of each out", {"ignore": copies}))
+    for kind, say in EQUAL.items():
+        pairs = [each.columns for each in check.findings if each.kind == kind and set(each.columns).issubset(rest)]
+        if pairs:
+            same = listed([f"{quoted(first)} and {quoted(second)}" for first, second in pairs])
+            copies = tuple(second for _, second in pairs[:MOST_LISTED])
+            warn_user(TableWarning(f"columns say {say}: {same}; leave one of each out", {"ignore": copies}))
     dates, texts = (tuple(f.columns[0] for f in check.findings if f.kind == kind and f.columns[0] in rest) for kind in TIMES)
     return replace(
         options,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from bisect import bisect, insort
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from quadric.errors import MOST_LISTED, ParameterError, listed
 from quadric.tables import Table, target_labels
 from quadric.tables.dates import AMBIGUOUS, chosen_form, parsed_date, possible_forms
+from quadric.tables.marked import Marked
 from quadric.tables.suspects import suspect_texts
 from quadric.tables.targets import sorted_classes
 from quadric.types import FloatArray, IntArray
@@ -34,12 +34,18 @@ from quadric.workflow.profiles import (
 LEAK = 0.995
 NEARLY_EMPTY = 0.95
 RARE_CLASS, FEW_ROWS = 0.05, 10
+# Difference, in units of the bulk of a column, that rounding explains: minutes, and what they cost in cents
+ROUNDED = 0.01
+# Where a missing value lies, which no value does
+MISSING_PLACE = -9.0
 # Levels of a column whose products with others are counted
 MOST_LEVELS = 100
 LONGEST_NAME = 40
 # Severities: somebody should look at it, or know of it
 LOOK, KNOW = "look", "know"
 REPEATED = "repeated identifier"
+# What two columns say
+EQUAL = {"equal": "the same", "nearly equal": "almost the same"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class Finding:
     ----------
     kind : str
         "identifier", "repeated identifier", "empty", "leak", "disguise", "constant", "nearly empty", "rare levels", "equal",
-        "date", "notation", "ambiguous dates", "unreadable", "target", "imbalance" or "order".
+        "nearly equal", "date", "notation", "ambiguous dates", "unreadable", "target", "imbalance" or "order".
     columns : tuple of str
     words : str
         One sentence with what to do.
@@ -272,43 +278,61 @@ def _equal(view: TableView) -> Iterator[Finding]:
     first_of: dict[object, ColumnProfile] = {}
     numbers = _NumberCopies(view.n_rows)
     for column in (column for column in view.used() if column.n_values > 1):
-        earlier = numbers.earlier(column) if column.kind == "number" else None
-        if column.kind == "text" or column.n_values <= FEWEST_ROWS:
-            earlier = first_of.setdefault(column.marks(), column) if earlier is None else earlier
+        earlier, kind = numbers.earlier(column) if column.kind == "number" else (None, "")
+        if earlier is None and (column.kind == "text" or column.n_values <= FEWEST_ROWS):
+            earlier, kind = first_of.setdefault(column.marks(), column), "equal"
         if earlier is not None and earlier is not column:
-            words = f"columns {quoted(earlier.name)} and {quoted(column.name)} say the same: leave one of them out"
-            yield Finding("equal", (earlier.name, column.name), words, KNOW, remedies={"ignore": column.name})
+            words = f"columns {quoted(earlier.name)} and {quoted(column.name)} say {EQUAL[kind]}: leave one of them out"
+            yield Finding(kind, (earlier.name, column.name), words, KNOW, remedies={"ignore": column.name})
+
+
+# Value of each row, column
+_Seen: TypeAlias = Marked[tuple[FloatArray, ColumnProfile]]
 
 
 class _NumberCopies:
-    """Columns of numbers seen so far, by where they lie between their smallest and largest value."""
+    """Columns of numbers seen so far, by where they lie between their smallest and largest value, and within their bulk."""
 
     def __init__(self, n_rows: int) -> None:
-        self._weights = np.random.default_rng(1).normal(size=n_rows)
-        self._near = 1e-6 * n_rows
-        self._marks: list[tuple[float, int]] = []  # in ascending order, with places in _seen
-        self._seen: list[tuple[FloatArray, ColumnProfile]] = []
+        self._seen, self._bulks = _Seen(n_rows), _Seen(n_rows)
 
-    def earlier(self, column: ColumnProfile) -> ColumnProfile | None:
-        """The first column of which this one is a multiple plus a constant; None if there is none."""
+    def earlier(self, column: ColumnProfile) -> tuple[ColumnProfile | None, str]:
+        """The first column of which this is a multiple plus a constant, exactly or but for rounding, and which of the two."""
         if not np.isfinite(column.values).all():
-            return None
+            return None, ""
         low, span = column.values[0], column.values[-1] - column.values[0]
         shares = (column.values - low) / span if np.isfinite(span) else np.zeros(column.n_values)
-        of_rows, turned = (np.append(each, -1.0)[column.codes] for each in (shares, 1.0 - shares))  # -1 where one is missing
-        for places in (of_rows, turned):
-            mark = self._mark(places)  # near for equal columns, so that few pairs are compared row by row
-            first, end = (bisect(self._marks, (mark + way * self._near, 0)) for way in (-1, 1))
-            for number in sorted(number for _, number in self._marks[first:end]):
-                theirs, earlier = self._seen[number]
-                if np.allclose(places, theirs, rtol=0.0, atol=1e-10):
-                    return earlier
-        insort(self._marks, (self._mark(of_rows), len(self._seen)))
-        self._seen.append((of_rows, column))
-        return None
+        if (found := _first_equal(column, (shares, 1.0 - shares), self._seen, 1e-10)) is not None:
+            return found, "equal"
+        bulk = _within_bulk(column)
+        if bulk is not None and (found := _first_equal(column, (bulk, -bulk), self._bulks, ROUNDED)) is not None:
+            return found, "nearly equal"
+        return None, ""
 
-    def _mark(self, places: FloatArray) -> float:
-        return float((self._weights * places).sum())
+
+def _first_equal(
+    column: ColumnProfile, ways: tuple[FloatArray, FloatArray], seen: _Seen, tolerance: float
+) -> ColumnProfile | None:
+    """The first of the columns seen that has the values of this one, upright or turned; otherwise this one is seen now."""
+    upright, turned = (_by_row(column, each) for each in ways)
+    for rows in (upright, turned):
+        for theirs, earlier in seen.near(rows, tolerance):
+            if (np.abs(rows - theirs) <= tolerance).all():
+                return earlier
+    seen.add(upright, (upright, column))
+    return None
+
+
+def _by_row(column: ColumnProfile, values: FloatArray) -> FloatArray:
+    return np.asarray(np.append(values, MISSING_PLACE)[column.codes])
+
+
+def _within_bulk(column: ColumnProfile) -> FloatArray | None:
+    """Values in units of the span of the middle 80 % of the rows, which an outlier does not stretch; cut far outside."""
+    low, middle, high = np.quantile(column.values[column.codes[~column.absent]], [0.1, 0.5, 0.9])
+    if column.n_values <= FEWEST_ROWS or not 0.0 < high - low < np.inf:
+        return None
+    return np.asarray(np.clip((column.values - middle) / (high - low), -5.0, 5.0))
 
 
 def _rare_levels(view: TableView) -> Iterator[Finding]:

@@ -1,5 +1,6 @@
 """A small table in a file, and a model fitted to it by the command itself."""
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -47,8 +48,9 @@ def made(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def no_terminal(monkeypatch):
-    """Remarks are one line each, however wide the terminal is that the tests run in."""
+    """Remarks are one line each, however wide the terminal is that the tests run in, and however slow the machine."""
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr("quadric.cli.console.FIRST_AFTER", threading.TIMEOUT_MAX)
 
 
 @pytest.fixture

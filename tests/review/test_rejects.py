@@ -245,7 +245,7 @@ def test_the_command_writes_a_model_that_can_be_used_and_says_how_it_was_made(fi
     capsys.readouterr()
     assert main(["certify", "data.model.json", "data.csv"]) == 0
     assert "fitted to weighted rows" in capsys.readouterr().err
-    assert main(["fairness", "data.model.json", "data.csv", "--group", "b", "--refit"]) == 1
+    assert main(["fairness", "data.model.json", "data.csv", "--group", "b", "--refit"]) == 2
     assert "fitted with reject inference" in capsys.readouterr().err
     assert main([*files, "--force", "--json", "--by", "bands"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -12,8 +12,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
+from quadric.blas import one_thread
 from quadric.credit import auc
 from quadric.report.subject import Subject
 from quadric.report.values import Complexity, RivalFigures
@@ -82,8 +82,7 @@ def complexity(
 
 
 def _area(subject: Subject, model: Any, train: IntArray, test: IntArray) -> float:
-    # threads would wait for each other longer than such fits take
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore")  # what does not converge in time loses by its AUC
         fitted = clone(model).fit(subject.V[train], subject.codes[train])
         if hasattr(fitted, "decision_function"):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import log_loss, roc_auc_score
-from threadpoolctl import threadpool_limits
 
 from quadric.baselines.rivals import Rival, Tuned, installed_rivals
+from quadric.blas import one_thread
 from quadric.credit import CalibratedModel, Estimate
 from quadric.credit.intervals import BOOTSTRAPS
 from quadric.credit.measuring import ScoredSample, sample_measures
@@ -195,7 +195,7 @@ def compare(
     for fold, (training, X, y) in enumerate(_folds(data, options)):
         for place, (name, fit) in enumerate(fits.items()):
             done, all_steps = fold * len(fits) + place, (options.folds + bool(news)) * len(fits)
-            with part(done / all_steps, (done + 1) / all_steps), threadpool_limits(1):
+            with part(done / all_steps, (done + 1) / all_steps), one_thread():
                 advance(0.0, f"{name}, fold {fold + 1} of {options.folds}")
                 rows[name].append(_measured(partial(fit, training, options), X, y))
     results = []
@@ -216,7 +216,7 @@ def _on_samples(
     found: dict[str, dict[str, dict[str, Estimate]]] = {sample: {} for sample in samples}
     for place, (name, fit) in enumerate(fits.items() if samples else ()):
         done = (options.folds * len(fits) + place) / ((options.folds + 1) * len(fits))
-        with part(done, done + 1.0 / ((options.folds + 1) * len(fits))), threadpool_limits(1):
+        with part(done, done + 1.0 / ((options.folds + 1) * len(fits))), one_thread():
             advance(0.0, f"{name}, all rows")
             tuned = fit(data, options)
             order = positions_in(tuned.likely.classes_, data.labels)  # classes in the order of the codes

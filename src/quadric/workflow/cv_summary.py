@@ -12,8 +12,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
 
+from quadric.blas import one_thread
 from quadric.estimators import SparseQuadraticSVCCV
 from quadric.estimators.choosing import Family, Margin, suitable_rule
 from quadric.estimators.constraints import LINEAR
@@ -73,7 +73,7 @@ def plain_logistic(
     n_classes = len(np.unique(codes))
     if not folds or any(len(np.unique(codes[part])) < n_classes for fold in folds for part in fold):
         return None
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings(), one_thread():
         warnings.simplefilter("ignore")  # a C that does not converge in time loses by its log-loss
         tried = list(zip(*(_left_out(X, codes, weight, *fold) for fold in folds), strict=True))
     left = [(codes[test], weight[test]) for _, test in folds]

@@ -122,6 +122,39 @@ def test_written_options_are_read_as_the_same(options):
     assert seen == [options]
 
 
+UNFITTED = {
+    "one class": ("a,b,t", lambda i: f"{i % 7},{i % 5},good", [], "--target t"),
+    "constant": ("a,b,t", lambda i: f"1,2,{'gb'[i % 2]}", [], "--target t --k 3"),
+    "identifiers": ("id,t", lambda i: f"X{i:05d},{'gb'[i % 2]}", ["--keep", "id"], "--target t"),
+    "few": ("a,t", lambda i: f"{i % 7},{'g' if i > 2 else 'b'}", [], "--target t"),
+}
+
+
+@pytest.mark.parametrize(("head", "row", "remedy", "options"), UNFITTED.values(), ids=UNFITTED)
+def test_a_table_that_cannot_be_fitted_is_said_on_the_page_in_the_words_of_fit(tmp_path, head, row, remedy, options):
+    tmp_path.joinpath("bad.csv").write_text("\n".join([head, *map(row, range(40)), ""]), encoding="utf-8")
+    words = options.split()
+    done = subprocess.run([*QUADRIC, "fit", "bad.csv", *words], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode in (1, 2)
+    refusal = done.stderr.splitlines()[-1]
+    started = Started(tmp_path, "bad.csv", *words)
+    try:
+        visitor = Visitor(started).enter()
+        told_by_page = json.loads(visitor.ask("GET", "/start")[1])
+        assert visitor.ask("POST", "/do", {"do": "k", "k": 3})[0] == 404
+    finally:
+        code, errors = started.stopped()
+    unfitted = told_by_page.pop("unfitted")
+    assert told_by_page == {"name": "bad.csv"}
+    assert f"quadric: {unfitted['words']}" == refusal
+    assert "Ctrl-C" in unfitted["onward"]
+    assert shlex.split(unfitted["command"]) == ["quadric", "studio", "bad.csv", *words, *remedy]
+    assert (code, errors.splitlines()[-1]) == (130, "quadric: interrupted")
+    assert refusal in errors.splitlines()
+    assert unfitted["command"] in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.csv"]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -130,6 +163,8 @@ def test_written_options_are_read_as_the_same(options):
         ([str(LOANS), "--target", "rsik"], "did you mean 'risk'?"),
         ([str(LOANS), "--target", "housing"], "the studio takes two classes, and the target has 3"),
         ([str(LOANS), "--target", "risk", "--output-folder", "nowhere"], "there is no folder nowhere; make it first"),
+        ([str(LOANS), "--target", "risk", "--exclude", "agee"], "there is no term 'agee'"),
+        ([str(LOANS), "--target", "risk", "--folds", "999"], "choose"),
         (["a", "b", str(LOANS)], "give one table, or a model file and a table"),
         ([str(LOANS), str(LOANS), "--target", "risk"], "a model file brings its target and its options"),
     ],
@@ -140,3 +175,11 @@ def test_bad_input_is_one_sentence(tmp_path, words, sentence):
     assert sentence in " ".join(done.stderr.split())
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_cannot_be_read_is_refused_at_once(tmp_path):
+    tmp_path.joinpath("ragged.csv").write_text("a,t\n1,g\n2,b,3,4\n", encoding="utf-8")
+    command = [*QUADRIC, "studio", "ragged.csv", "--target", "t", "--no-browser"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "line 3" in done.stderr

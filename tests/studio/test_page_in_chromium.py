@@ -16,6 +16,7 @@ from helpers.studios import bench_of, loans, session_of
 from quadric import load_model
 from quadric.studio.serving import Serving
 from quadric.studio.session import Session
+from quadric.studio.unfitted import Unfitted
 from quadric.workflow import TrainingOptions
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
@@ -65,7 +66,7 @@ def page(browser, bench, tmp_path):
 @contextmanager
 def opened(browser, bench, folder):
     browser.get_log("browser")
-    with Serving(session_of(bench, folder)) as serving:
+    with Serving(bench if isinstance(bench, Unfitted) else session_of(bench, folder)) as serving:
         page = Page(browser, serving, folder)
         page.until(lambda: page.find("main").is_displayed())
         yield page
@@ -326,6 +327,21 @@ def test_the_end_of_the_server_is_said(page):
     page.browser.get_log("browser")  # refused connections
 
 
+def test_why_a_table_cannot_be_fitted_is_all_that_is_said(browser, tmp_path):
+    refusal = Unfitted(HOSTILE, f"{HOSTILE} is constant:\n- mend it", "Start again with:", "quadric studio x")
+    with opened(browser, refusal, tmp_path) as page:
+        assert page.browser.find_element(By.TAG_NAME, "body").text.splitlines() == [
+            "QUADRIC STUDIO", HOSTILE, "This table cannot be fitted.", f"{HOSTILE} is constant:", "- mend it", "Start again with:",
+            "quadric studio x",
+        ]  # fmt: skip
+        assert browser.find_elements(By.TAG_NAME, "img") == []
+        assert not AXE.exists() or violations(page) == []
+        page.serving.close()
+        page.until(lambda: page.find("error").is_displayed())
+        assert page.find("error").text == "The studio has ended."
+        page.browser.get_log("browser")  # refused connections
+
+
 def test_hostile_names_stay_texts(browser, tmp_path):
     rng = np.random.default_rng(1)
     table = {HOSTILE: rng.normal(size=150), "b": rng.normal(size=150)}
@@ -433,6 +449,16 @@ def test_quick_presses_are_all_heard(slow):
     assert not slow.find("error").is_displayed()
 
 
+def violations(page):
+    """What axe-core finds, by the rules of WCAG 2.1, level AA."""
+    page.browser.execute_script(AXE.read_text(encoding="utf-8"))
+    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+    found = page.browser.execute_async_script(
+        "const [tags, done] = arguments; axe.run({ runOnly: tags }).then((answer) => done(answer.violations))", tags
+    )
+    return [(rule["id"], [node["html"][:120] for node in rule["nodes"][:3]]) for rule in found]
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="needs axe-core: npm install --no-save --prefix .axe axe-core")
 @pytest.mark.parametrize("dark", [False, True])
 def test_axe_finds_nothing_against_the_page(page, dark):
@@ -447,12 +473,7 @@ def test_axe_finds_nothing_against_the_page(page, dark):
     page.browser.find_element(By.CSS_SELECTOR, "#lines .acts button").send_keys(Keys.ENTER)
     page.find("compare").send_keys(Keys.ENTER)
     page.until(lambda: page.find("compared").is_displayed())
-    page.browser.execute_script(AXE.read_text(encoding="utf-8"))
-    tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
-    found = page.browser.execute_async_script(
-        "const [tags, done] = arguments; axe.run({ runOnly: tags }).then((answer) => done(answer.violations))", tags
-    )
-    assert [(rule["id"], [node["html"][:120] for node in rule["nodes"][:3]]) for rule in found] == []
+    assert violations(page) == []
 
 
 @pytest.mark.parametrize(("width", "zoom", "dark"), [(1280, 1, False), (800, 1, True), (400, 1, False), (640, 2, True)])

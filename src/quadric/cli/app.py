@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand
 
 import quadric
-from quadric.cli.console import CLAIMS, ITEM, UsageError, printable, say, with_flags
+from quadric.cli.console import CLAIMS, UsageError, printable, say, sentence
 from quadric.errors import quoted
 from quadric.workflow.options import OptionError
 
@@ -101,8 +101,7 @@ def _one_line(error: Exception, arguments: Sequence[str]) -> str:
     describe = getattr(error, "format_message", None)
     expected = isinstance(error, UsageError | ValueError | OSError | ImportError | RuntimeError) or callable(describe)
     words = _refused(error, arguments) if type(error) is typer.BadParameter else describe() if callable(describe) else ""
-    text = words or _named(error) or with_flags(error)
-    line = ITEM.join(" ".join(each.split()) for each in text.split(ITEM))
+    line = sentence(words or _named(error) or error)
     if isinstance(error, MemoryError) and not expected:
         return f"out of memory{f' ({line})' if line else ''}: take fewer rows or columns, or lift the limit"
     return line if expected and line else f"unexpected {type(error).__name__}: {line or 'no message'} (--debug shows where)"

@@ -76,6 +76,11 @@ def with_flags(problem: object) -> str:
     return f"{text} ({flags})" if flags else text
 
 
+def sentence(problem: object) -> str:
+    """The same without line ends, but for those between the items of a list."""
+    return ITEM.join(" ".join(each.split()) for each in with_flags(problem).split(ITEM))
+
+
 def _typed(value: str | None) -> str:
     """A value behind its flag; a single mark in quotes, so that it is not taken for a part of the sentence."""
     if value is None:

@@ -11,11 +11,17 @@ from typing import Annotated, Any
 import typer
 
 from quadric.cli import options as shared
-from quadric.cli.console import UsageError, flag, note, say, working
+from quadric.cli.console import UsageError, flag, note, say, sentence, working
 from quadric.cli.inputs import check_there, read_table_model, training_stream
 from quadric.cli.options import FLAGS
 from quadric.extras import require
-from quadric.workflow.options import TrainingOptions
+from quadric.workflow.options import OptionError, TrainingOptions
+
+# How to go on where a table cannot be fitted
+ONWARD = (
+    "Mend the table, or change an option: --target names the column with the classes, --ignore and --keep choose other columns. End "
+    "the studio with Ctrl-C in its terminal, and start it again with:"
+)
 
 
 @shared.expanded(options=shared.training(without=("method", "time_limit", "gap_limit")), table_format=shared.TableFormat)
@@ -52,6 +58,7 @@ def studio(
         require(module, "studio")
     from quadric.studio.serving import Serving, open_browser
     from quadric.studio.session import Session, Work
+    from quadric.studio.unfitted import Unfitted
     from quadric.workflow.bench import Bench
     from quadric.workflow.scoring import NOTATION
 
@@ -63,21 +70,47 @@ def studio(
         raise UsageError(f"there is no folder {output_folder}; make it first")
     how, target, options = _opened(models, data, target, options, table_format)
     stream, options = training_stream(data, target, options, how)
-    with working("studio"):
-        bench = Bench(stream, target, options)
     reading = _format_flags(table_format)
 
-    def repeat(wanted: TrainingOptions, path: Path) -> str:
+    def command(name: str, wanted: TrainingOptions, *more: str) -> str:
         table = f".{os.sep}{data}" if str(data).startswith("-") else str(data)  # what begins with a dash is read as an option
-        words = ["quadric", "fit", table, *_typed("--target", target), *option_words(wanted), *reading, "--output", str(path)]
+        words = ["quadric", name, table, *_typed("--target", target), *option_words(wanted), *reading, *more]
         return shlex.join(words)
 
+    def repeat(wanted: TrainingOptions, path: Path) -> str:
+        return command("fit", wanted, "--output", str(path))
+
     metadata = {"file": data.name, **{key: how[name] for name, key in NOTATION.items()}}
-    with Serving(Session(bench, Work(data.name, folder, repeat, metadata)), port=port, keep=keep_open, log=note) as serving:
+    session: Session | Unfitted
+    try:
+        with working("studio"):
+            session = Session(Bench(stream, target, options), Work(data.name, folder, repeat, metadata))
+    except ValueError as error:
+        if _is_typed_wrong(error, options):
+            raise
+        stream.count_rows()  # a table that cannot be read is refused here and now
+        session = Unfitted(data.name, sentence(error), ONWARD, command("studio", options, *_remedy(error)))
+        note(f"quadric: {session.words}\n{ONWARD}\n  {session.command}")
+    with Serving(session, port=port, keep=keep_open, log=note) as serving:
         say(f"quadric studio: {serving.address}")
         if browser and not open_browser(serving.address):
             note("quadric: there is no browser here; open the address in one on this machine")
         serving.wait()
+
+
+def _is_typed_wrong(error: ValueError, options: TrainingOptions) -> bool:
+    """Whether another table would be refused, too: an option makes no sense, or does not suit the names in this table."""
+    if not isinstance(error, OptionError):
+        return False
+    plain = TrainingOptions()
+    left = [name for name in error.remedies if hasattr(plain, name) and getattr(options, name) == getattr(plain, name)]
+    return len(left) < max(1, len(error.remedies))
+
+
+def _remedy(error: ValueError) -> list[str]:
+    """The flag that helps, where the error says with what value."""
+    values = ((flag(name), value) for name, value in getattr(error, "remedies", {}).items())
+    return [word for name, value in values if isinstance(value, str) for word in _typed(name, value)]
 
 
 def _opened(

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from quadric.studio.guard import ENTRANCE, Guard
 from quadric.studio.session import Session
+from quadric.studio.unfitted import Unfitted
 
 # The page's own files, by name: in this package, and the style of the report, whose charts these are
 STATIC = {
@@ -59,12 +60,12 @@ class Audience:
         return 0.0 if self._count else self._clock() - self._since
 
 
-def application(session: Session, audience: Audience, hosts: tuple[str, ...], log: Callable[[str], None]) -> Guard:
+def application(session: Session | Unfitted, audience: Audience, hosts: tuple[str, ...], log: Callable[[str], None]) -> Guard:
     """The application behind its guard.
 
     Parameters
     ----------
-    session : Session
+    session : Session or Unfitted
     audience : Audience
     hosts : tuple of str
         Names of the server, with its port.
@@ -89,23 +90,13 @@ def application(session: Session, audience: Audience, hosts: tuple[str, ...], lo
 
     async def start(request: Request) -> Response:
         constant = await run_in_threadpool(session.start)
-        return _answer(constant | {"state": await run_in_threadpool(session.state)})
+        own = {"state": await run_in_threadpool(session.state)} if isinstance(session, Session) else {}
+        return _answer(constant | own)
 
     async def events(request: Request) -> Response:
         return StreamingResponse(_events(session, audience), media_type="text/event-stream")
 
-    # what a page asks for, and what of the request that takes
-    answers: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
-        "/do": session.do,
-        "/row": lambda wanted: session.explain(wanted.get("row")),
-        "/keep": lambda wanted: session.keep(wanted.get("name"), wanted.get("notes", "")),
-        "/drop": lambda wanted: session.drop(wanted.get("number")),
-        "/compare": lambda wanted: session.compare(wanted.get("first"), wanted.get("second")),
-        "/choose": lambda _: session.choose(),
-        "/prove": lambda _: session.prove(),
-        "/report": lambda wanted: session.report(wanted.get("name")),
-        "/save": lambda wanted: session.save(wanted.get("name"), wanted.get("notes", "")),
-    }
+    answers = _answers(session) if isinstance(session, Session) else {}
 
     def posted(path: str) -> Route:
         async def told(request: Request) -> Response:
@@ -123,6 +114,21 @@ def application(session: Session, audience: Audience, hosts: tuple[str, ...], lo
     ]
     guard = Guard(Starlette(routes=routes), hosts, log)
     return guard
+
+
+def _answers(session: Session) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+    """What a page asks for, and what of the request that takes."""
+    return {
+        "/do": session.do,
+        "/row": lambda wanted: session.explain(wanted.get("row")),
+        "/keep": lambda wanted: session.keep(wanted.get("name"), wanted.get("notes", "")),
+        "/drop": lambda wanted: session.drop(wanted.get("number")),
+        "/compare": lambda wanted: session.compare(wanted.get("first"), wanted.get("second")),
+        "/choose": lambda _: session.choose(),
+        "/prove": lambda _: session.prove(),
+        "/report": lambda wanted: session.report(wanted.get("name")),
+        "/save": lambda wanted: session.save(wanted.get("name"), wanted.get("notes", "")),
+    }
 
 
 def _file(package: str, path: str, kind: str) -> Response:
@@ -181,7 +187,7 @@ def _event(message: dict[str, Any]) -> bytes:
     return b"data: " + _text(message) + b"\n\n"
 
 
-async def _events(session: Session, audience: Audience) -> AsyncIterator[bytes]:
+async def _events(session: Session | Unfitted, audience: Audience) -> AsyncIterator[bytes]:
     """What a session tells by itself; progress that a page is too slow for is left out."""
     loop, news = asyncio.get_running_loop(), asyncio.Event()
     waiting: dict[str, dict[str, Any]] = {}

@@ -19,6 +19,7 @@ from quadric.fitted import fitted_model
 from quadric.labels import refuse_masked
 from quadric.progress import STOP
 from quadric.studio.session import Session, Work
+from quadric.studio.unfitted import Unfitted
 from quadric.table_classifier import TableClassifier, labelled_table
 from quadric.tables import as_table
 from quadric.tables.table import Rows
@@ -37,7 +38,7 @@ class Serving:
 
     Parameters
     ----------
-    session : Session
+    session : Session or Unfitted
     port : int
         0: a free one.
     keep : bool
@@ -47,7 +48,12 @@ class Serving:
     """
 
     def __init__(
-        self, session: Session, *, port: int = 0, keep: bool = False, log: Callable[[str], None] = lambda line: None
+        self,
+        session: Session | Unfitted,
+        *,
+        port: int = 0,
+        keep: bool = False,
+        log: Callable[[str], None] = lambda line: None,
     ) -> None:
         require("starlette", "studio")
         uvicorn = require("uvicorn", "studio")

@@ -180,6 +180,18 @@ const begin = (start) => {
   byId("main").hidden = false;
 };
 
+// Nothing can be chosen: why, and how to go on
+const refuse = ({ name, unfitted: { words, onward, command } }) => {
+  put(byId("name"), name);
+  document.title = `${name}: quadric studio`;
+  put(byId("subject"), "This table cannot be fitted.");
+  put(byId("skip"), "Skip to the reason");
+  const again = Object.assign(element("pre", "", command), { tabIndex: 0 });
+  byId("main").replaceChildren(element("p", "remark", words), element("p", "", onward), again);
+  for (const id of ["undo", "redo"]) byId(id).hidden = true;
+  byId("main").hidden = false;
+};
+
 const hear = (message) => {
   learn(message.state);
   if (message.state && shown && !underway) show(newest);
@@ -235,7 +247,8 @@ byId("report").addEventListener("click", saving("/report"));
 
 try {
   await enter();
-  begin(await ask("/start"));
+  const start = await ask("/start");
+  (start.unfitted ? refuse : begin)(start);
   listen(hear);
 } catch (error) {
   complain(error);

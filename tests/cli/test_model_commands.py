@@ -28,7 +28,11 @@ def test_rows_are_explained_in_words(made, run):
     result = run("explain", made.model, made.data_csv, "--rows", "0:3")
     assert widths(result.out) <= 80
     assert [line.split(":")[0] for line in result.out.splitlines() if line.startswith("row")] == ["row 0", "row 1", "row 2"]
-    assert "points lost" in result.out
+    reasons = [line for line in result.out.splitlines() if line.startswith("    ")]
+    assert all(
+        re.search(r": adds [\d.e-]+ to f$", line) for line in reasons
+    )  # which counts against good, since f > 0 means bad
+    assert reasons
     assert "smallest change to good" in run("explain", made.model, made.data_csv, "--rows", "0:20").out
 
 
@@ -202,7 +206,13 @@ def test_a_report_and_explain_agree_on_the_class_that_people_want(run, csv_file,
     shown = text.count("<h4>Reasons against good</h4>")
     assert shown > 0
     assert text.count("Predicted <strong>bad</strong>") == shown
-    assert text.count("<caption>Points towards good (+) or bad (−)") == shown
+    words = "What each column adds to f, compared with the mean: above 0 it speaks for bad, below 0 for good"
+    assert text.count(f"<caption>{words}</caption>") == shown
+    explained = json.loads(run("explain", model, given, "--rows", ":", "--json").out)["rows"]
+    for number, table in re.findall(r'(?s)<h3 id="case-\d+">Row (\d+)</h3>.*?<table class="contributions">(.*?)</table>', text):
+        parts = explained[int(number)]["contributions"]
+        shown_values = re.findall(r"(-?[\d.e-]+)</td></tr>", table.replace("\u2212", "-"))
+        assert list(map(float, shown_values)) == pytest.approx([-part["points"] for part in parts], rel=0.02, abs=1e-6)
 
 
 def test_nobody_is_advised_unless_a_favourable_class_is_named(run, csv_file, tmp_path):
@@ -212,7 +222,7 @@ def test_nobody_is_advised_unless_a_favourable_class_is_named(run, csv_file, tmp
     result = run("explain", model, given, "--rows", "0:20")
     assert "what speaks for bad, compared with the mean" in result.out
     assert "change to" not in result.out
-    assert "points lost" not in result.out
+    assert "points" not in result.out
     advice = "no change is advised: name the class that people want, with --favourable CLASS, here or in quadric fit"
     assert remarks(result) == [f"quadric: {advice}"]
     rows = json.loads(run("explain", model, given, "--rows", "0:20", "--json").out)["rows"]

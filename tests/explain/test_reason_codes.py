@@ -121,7 +121,7 @@ def test_texts_are_in_raw_units():
     model[-1].surfaces_ = [surface]
     found = reason_codes(model, rows[:1], reference=pd.DataFrame({"age": [30.0], "debt": [1.0]}), favourable=1)
     points = f"{10.0 / model[0].scale_[0]:.3g}"
-    assert found.texts[0][0] == f"age is 20, against 30 in the reference: {points} points lost"
+    assert found.texts[0][0] == f"age is 20, against 30 in the reference: takes {points} off f"
     own = reason_codes(
         model,
         rows[:1],

@@ -21,7 +21,7 @@ from quadric.tables.dates import date_text, dates_after
 from quadric.tables.table import Rows, Table, is_missing, number_text
 from quadric.types import FloatArray
 
-TEMPLATE = "{feature} is {value}, against {reference} in the reference: {points} points lost"
+TEMPLATE = "{feature} is {value}, against {reference} in the reference: {effect}"
 # What stands for the reference value of a coded category: references are points between levels.
 MIXTURE = "a mixture"
 MISSING = "missing"
@@ -99,7 +99,8 @@ def reason_codes(
     cutoff : float, optional
         Value of the decision function above which the second of two classes is decided, as in :func:`recourse`.
     template : str
-        Text of a reason, with {feature}, {value}, {reference} and {points}; values are those of the data.
+        Text of a reason, with {feature}, {value}, {reference}, {points} (what the column costs) and {effect} (what it does to
+        the score, such as "adds 0.8 to f"); values are those of the data.
     templates : mapping, optional
         Texts for some columns in place of ``template``.
 
@@ -138,7 +139,7 @@ def reason_codes(
         columns=[[view.input_names[j] for j in picked] for picked in reasons],
         points=points,
         texts=[
-            [_text(view, written[j], j, -values[i, j], _shown(view, tables, numbers.get(j), i, j)) for j in picked]
+            [_text(view, written[j], j, label, -values[i, j], _shown(view, tables, numbers.get(j), i, j)) for j in picked]
             for i, picked in enumerate(reasons)
         ],
         contributions=values,
@@ -213,10 +214,36 @@ def _cells(view: FittedModel, rows: Any) -> Table | None:
     return None if view.is_plain or isinstance(rows, str) else view.rows(rows)
 
 
-def _text(view: FittedModel, template: str, column: int, points: float, values: Sequence[str]) -> str:
-    name, (value, reference) = view.input_names[column], values
+def effect_on_score(view: FittedModel, label: Hashable, cost: float) -> str:
+    """What a column that costs a class something does to the score, as the equation has it.
+
+    Parameters
+    ----------
+    view : FittedModel
+    label : class label
+        The class that it counts against.
+    cost : float
+        Of the decision towards that class.
+
+    Returns
+    -------
+    str
+    """
+    if len(view.surfaces) > 1:
+        return f"takes {cost:.3g} off f of {label}"
+    return f"takes {cost:.3g} off f" if view.class_code(label) == 1 else f"adds {cost:.3g} to f"
+
+
+def _text(view: FittedModel, template: str, column: int, label: Hashable, cost: float, values: Sequence[str]) -> str:
+    words = {
+        "feature": view.input_names[column],
+        "value": values[0],
+        "reference": values[1],
+        "points": f"{cost:.3g}",
+        "effect": effect_on_score(view, label, cost),
+    }
     try:
-        return template.format(feature=name, value=value, reference=reference, points=f"{points:.3g}")
+        return template.format(**words)
     except (KeyError, IndexError) as error:
         raise ValueError(f"template {quoted(template)} has an unknown placeholder: {error}") from None
 

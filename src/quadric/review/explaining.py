@@ -15,6 +15,7 @@ import numpy as np
 from quadric.errors import listed, unknown_names
 from quadric.explain import ReasonCodes, RecourseAnswers, reason_codes, recourse
 from quadric.explain._request import average_directions, limits_of_row, seen_limits
+from quadric.explain.reasons import effect_on_score
 from quadric.fitted import FittedModel
 from quadric.progress import counted
 from quadric.tables import Table
@@ -30,8 +31,6 @@ from quadric.workflow.scoring import Scores, TableModel
 REFERENCES = {"mean": "mean", "approved": "best tenth", "cutoff": "border"}
 CATEGORY = "{feature} is {value}"
 NUMBER = "{{feature}} is {{value}} ({} {{reference}})"
-# Of points against a class that people want
-LOST = " lost"
 UNADVISED = "no change is advised: name the class that people want, with favourable, here or when fitting"
 NEVER = "the calibrated probability never crosses the cut-off, so the model always predicts the same class"
 
@@ -69,7 +68,7 @@ class ExplainingOptions:
 
 @dataclass(frozen=True)
 class Reason:
-    """A column that costs a row points towards the wanted class: of the scorecard where there is one, otherwise of f."""
+    """A column that counts against the wanted class: in points of the scorecard where there is one, otherwise in units of f."""
 
     column: str
     points: float
@@ -152,6 +151,8 @@ class Explanation:
         Other changes that reach the target, each without the column that moves farthest in those before it.
     speaks_for : str or None
         The target where reasons speak for it.
+    unit : str
+        Of reasons and contributions: "points" of the scorecard where there is one, otherwise "f".
     """
 
     row: int
@@ -170,6 +171,7 @@ class Explanation:
     wanted: bool = True
     speaks_for: str | None = None
     others: tuple[Way, ...] = ()
+    unit: str = "f"
 
     @property
     def heading(self) -> str:
@@ -363,21 +365,30 @@ class _Explainer:
         scores, target, names = self.scores, self.targets[i], self.model.class_names
         code, is_binary, answers = int(scores.codes[i]), scores.decision.ndim == 1, self.answers[target]
         speaks_for = names[1] if self.wanted is None and is_binary else None  # what costs the other class points
-        lost = LOST if speaks_for is None else ""
-        points = (self.unit * answers.points[i]).tolist()  # which end in NaN
-        reasons = zip(answers.columns[i], points, answers.texts[i], strict=False)
+        costs = answers.points[i].tolist()  # which end in NaN
+        reasons = zip(answers.columns[i], costs, answers.texts[i], strict=False)
         return Explanation(
             row=row,
             score=float(scores.decision[i] if is_binary else scores.decision[i, code]),
             label=names[code],
             probability=None if scores.probabilities is None else float(scores.probabilities[i, 1 if is_binary else code]),
             target=speaks_for or names[target],
-            reasons=tuple(Reason(name, cost, f"{text}: {cost:.3g} points{lost}") for name, cost, text in reasons),
+            reasons=tuple(
+                Reason(name, self.unit * cost, f"{text}: {self._effect(target, cost)}") for name, cost, text in reasons
+            ),
             contributions=self._contributions(answers, i, 1.0 if speaks_for is None else -1.0),
             **self._change(self.rows[[i]], target),
             wanted=self.wanted is not None,
             speaks_for=speaks_for,
+            unit="f" if self.model.points_line is None else "points",
         )
+
+    def _effect(self, target: int, cost: float) -> str:
+        """What a column does to the points, or else to f: a cost of f counts against the target."""
+        line = self.model.points_line
+        if line is None:
+            return effect_on_score(self.fitted, self.fitted.classes.tolist()[target], cost)
+        return f"{self.unit * cost:.3g} points {'lost' if (line.slope > 0.0) == (target == 1) else 'gained'}"
 
     def _contributions(self, answers: ReasonCodes, i: int, sign: float) -> tuple[Contribution, ...]:
         points, names = self.unit * answers.contributions[i], answers.names

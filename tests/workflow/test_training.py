@@ -185,6 +185,26 @@ def test_features_that_say_the_same_as_earlier_ones_are_no_candidates():
     with pytest.warns(UserWarning, match="say the same"):
         asked = train(copied_table(), "risk", options(k=5, C=64.0, calibrate=None, include=("months",)))
     assert "months" in live_terms(asked)
+    assert not any("age" in term for term in live_terms(asked))
+
+
+@pytest.mark.filterwarnings("ignore:.*say the same")
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"exclude": ("age", "age*", "age^2")},
+        {"feature_cost": {"age": 10.0}, "max_cost": 5.0},
+        {"interaction_cst": (("age",), ("sex", "code", "months", "weekends", "weekdays"))},
+        {"monotonic_cst": {"months": 1}},
+    ],
+    ids=lambda rules: next(iter(rules)),
+)
+def test_a_copy_stays_where_rules_tell_it_from_what_it_copies(rules):
+    data = prepare(copied_table(), "risk", options(k=5, C=64.0, calibrate=None, **rules))
+    names = np.array(term_names(data.feature_names))
+    allowed = set(np.delete(names, data.limits.left_out))
+    wanted = {"sex=male*months"} if "interaction_cst" in rules else {"months", "months^2"}
+    assert wanted <= allowed
 
 
 def test_included_terms_are_used_even_where_they_say_nothing_new():

@@ -488,8 +488,8 @@ def redundant_pairs(encoder: TableEncoder, two_valued: Sequence[bool]) -> list[t
     return squares + [(i, j) for i, j in combinations(range(len(blocks)), 2) if blocks[i] == blocks[j]]
 
 
-def copied_features(X: FloatArray) -> frozenset[int]:
-    """Features that are multiples of earlier ones plus constants, in all rows.
+def copied_features(X: FloatArray) -> dict[int, int]:
+    """Features that are multiples of earlier ones plus constants, in all rows; each with the first of these.
 
     Parameters
     ----------
@@ -498,19 +498,21 @@ def copied_features(X: FloatArray) -> frozenset[int]:
 
     Returns
     -------
-    frozenset of int
+    dict of int
     """
     seen: Marked[int] = Marked(len(X))
-    copies = set()
+    copies = {}
     for j in range(X.shape[1]):
         own = _standardised(X[:, j])
         if own is None:
             continue
-        if any(_are_equal(way, _standardised(X[:, i])) for way in (own, -own) for i in seen.near(way, ROUNDING)):
-            copies.add(j)
-        else:
+        near = ((way, i) for way in (own, -own) for i in seen.near(way, ROUNDING))
+        first = next((i for way, i in near if _are_equal(way, _standardised(X[:, i]))), None)
+        if first is None:
             seen.add(own, j)
-    return frozenset(copies)
+        else:
+            copies[j] = first
+    return copies
 
 
 def _standardised(column: FloatArray) -> FloatArray | None:

@@ -39,6 +39,8 @@ from quadric.workflow.term_texts import expanded
 
 # Characters of a class name up to which it is also the label of the classifier
 WIDEST_LABEL = 64
+# Rules that treat features differently which say the same
+TELL_APART = frozenset({"feature_cost", "monotonic_cst", "coef_bounds"})
 
 
 @dataclass(frozen=True)
@@ -120,8 +122,8 @@ class PreparedData:
         How dates and numbers are written in columns of texts, where not as we do.
     redundant : tuple of pairs of int
         Features whose products are redundant with linear terms.
-    copies : frozenset of int
-        Features that say the same as earlier ones, in all rows at hand.
+    copies : mapping of int to int
+        Features that say the same as earlier ones, in all rows at hand, each with the first of these.
     thin : frozenset of int
         Terms that are not zero in too few rows.
     """
@@ -143,7 +145,7 @@ class PreparedData:
     check: TableCheck = field(default_factory=TableCheck)
     forms: Mapping[str, str] = field(default_factory=dict)
     redundant: tuple[tuple[int, int], ...] = ()
-    copies: frozenset[int] = frozenset()
+    copies: Mapping[int, int] = field(default_factory=dict)
     thin: frozenset[int] = frozenset()
 
     @cached_property
@@ -194,11 +196,22 @@ class PreparedData:
         return replace(self, limits=replace(limits, exclude=exclude, n_copies=n_copies, n_rare=n_rare))
 
     def _terms_of_copies(self, limits: TermLimits) -> set[int]:
-        """All terms of features that add nothing to earlier ones, unless somebody asks for terms of them."""
+        """Terms that say the same as others which are allowed.
+
+        Of features that say the same, one stands for all: one that somebody asks for, otherwise the first. Where rules on
+        single features or their prices tell them apart, none does.
+        """
+        if limits.rules.keys() & TELL_APART:
+            return set()
         n = len(self.encoder.features_)
-        wanted = SupportLimits(np.array(limits.include, dtype=np.intp)).demanded_features(n)
-        copies = () if "coef_bounds" in limits.rules else self.copies.difference(wanted.tolist())
-        return {term_index(j, other, n) for j in copies for other in (None, *range(n))}
+        asked = SupportLimits(np.array(limits.include, dtype=np.intp)).demanded_features(n).tolist()
+        stands_for = {self.copies.get(j, j): j for j in reversed(asked)}  # of several, the first one asked for
+        leader = [stands_for.get(self.copies.get(j, j), self.copies.get(j, j)) for j in range(n)]
+        dropped = [j for j in range(n) if leader[j] != j and j not in asked]
+        pairs = [(j, other) for j in dropped for other in (None, *range(n))]
+        said = {term_index(j, other, n): (leader[j], None if other is None else leader[other]) for j, other in pairs}
+        forbidden = set(limits.forbidden)
+        return {term for term, pair in said.items() if term_index(*pair, n) not in forbidden}
 
     @property
     def n_candidates(self) -> int:

@@ -62,6 +62,32 @@ TYPED_WRONG = [
     "report calibrated.json data.csv --output new.html --points 600:0:50",
     "export calibrated.json --points 600:0:50",
     *(f"{name} data.csv --target nobody" for name in ("check", "fit", "path", "compare")),
+    *(
+        f"overrides calibrated.json data.csv {options}"
+        for options in (
+            "--decision nobody",
+            "--decision risk",
+            "--decision income",
+            "--decision home --approved nobody",
+            "--decision home",
+            "--decision home --approved own --declined own",
+            "--decision home --approved own --cutoff 2",
+            "--decision home --approved own --reason nobody",
+        )
+    ),
+    *(
+        f"rejects data.csv --target risk {options}"
+        for options in (
+            "--factor 0",
+            "--factors 0",
+            "--bands 1 --by bands",
+            "--score nobody --by bands",
+            "--score income",
+            "--decision nobody",
+            "--decision risk",
+        )
+    ),
+    "fit data.csv --target risk --no-cv --k 2 --C 1 --terms linear --include age*income",
     "fit data.csv --target risk --actionable nobody:up",
     "fit data.csv --target risk --points 600:0:50",
     "fit data.csv --target risk --holdout 2",

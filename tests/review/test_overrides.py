@@ -156,6 +156,8 @@ def test_decisions_are_read_as_people_write_them():
     assert Decisions.of(table_of("a", "b", "w", "b"), "decision", ["a", "w"]).declined.sum() == 2
     assert Decisions.of(table_of("approved", "approved"), "decision").approved.all()
     assert Decisions.of(Table(("d",), (np.array([1.0, 0.0, np.nan]),)), "d", ["1"]).approved.tolist() == [True, False, False]
+    assert Decisions.of(table_of("1.0", "0.0", None), "decision").approved.tolist() == [True, False, False]
+    assert Decisions.of(table_of("APPROVED", "declined", " approved"), "decision").approved.tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize(

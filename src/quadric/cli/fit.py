@@ -94,7 +94,9 @@ def fit(
             trained = _trained(data, target, options, how, describe, engine, tests)
         with part(0.5, 1.0):
             prices = quadric.workflow.price_rules(trained) if price_rules else None
-    history = {key: how[name] for name, key in NOTATION.items()} | {"rule_prices": prices and prices.recorded()}
+    history = {key: how[name] for name, key in NOTATION.items()} | (
+        {} if prices is None else {"rule_prices": prices.recorded()}
+    )
     quadric.save_model(trained.saved(file=data.name, **history), output, force=force)
     for each in _remarks(trained):
         remark(each)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from quadric.errors import ParameterError, listed, quoted, refuse_unknown, unknown_names
+from quadric.errors import listed, quoted, refuse_unknown, unknown_names
 from quadric.tables import Table
 from quadric.tables.targets import class_position
 from quadric.types import BoolArray
+from quadric.workflow.options import OptionError
 
 # What people call the two decisions, whatever the case of the letters
 APPROVED = frozenset(["approved", "approve", "accepted", "accept", "yes", "true", "y", "1", "granted", "booked"])
@@ -53,7 +55,7 @@ class Decisions:
         -------
         Decisions
         """
-        refuse_unknown([column], table.names, "the table")
+        refuse_unknown([column], table.names, "the table", error=partial(OptionError, decision=None))
         labels, places = table.distinct_labels(column)
         values = [label for label in labels if label is not None]
         if not values:
@@ -61,7 +63,7 @@ class Decisions:
         yes = _named(values, approved, column, "approved") if approved else _understood(values, column)
         no = _named(values, declined, column, "declined") if declined else set(values) - yes
         if both := sorted(yes & no):
-            raise ParameterError(f"{quoted(both[0])} cannot mean both approved and declined", approved=None, declined=None)
+            raise OptionError(f"{quoted(both[0])} cannot mean both approved and declined", approved=None, declined=None)
         is_yes, is_no, is_missing = (
             np.array([label in some for label in labels], dtype=bool)[places] for some in (yes, no, {None})
         )
@@ -73,16 +75,16 @@ def _named(values: Sequence[str], wanted: Sequence[str], column: str, option: st
     positions = [class_position(value, values) for value in wanted]
     unknown = [value for value, position in zip(wanted, positions, strict=True) if position is None]
     if unknown:
-        raise ParameterError(unknown_names(unknown, values, f"the column {quoted(column)}", "value"), **{option: None})
+        raise OptionError(unknown_names(unknown, values, f"the column {quoted(column)}", "value"), **{option: None})
     return {values[position] for position in positions if position is not None}
 
 
 def _understood(values: Sequence[str], column: str) -> set[str]:
     """The value that means approved, where there are two that leave no doubt, or one."""
-    plain = {value: value.strip().lower() for value in values}
+    plain = {value: value.strip().lower().removesuffix(".0") for value in values}
     yes = {value for value in values if plain[value] in APPROVED}
     no = {value for value in values if plain[value] in DECLINED}
-    if len(values) > 2 or len(yes) + len(no) < len(values) or (len(values) == 2 and len(yes) != 1):
+    if len(yes) + len(no) < len(values) or any(len({plain[value] for value in some}) > 1 for some in (yes, no)):
         found = listed([quoted(value) for value in sorted(values)])
-        raise ParameterError(f"the column {quoted(column)} has the values {found}: say which mean approved", approved=None)
+        raise OptionError(f"the column {quoted(column)} has the values {found}: say which mean approved", approved=None)
     return yes

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.stats import norm
 
 from quadric.credit.intervals import LEVEL, jeffreys_interval
-from quadric.errors import ParameterError, quoted, refuse_unknown
+from quadric.errors import quoted, refuse_unknown
 from quadric.estimators.curves import decided
 from quadric.explain import contributions
 from quadric.fitted.points import ScoreScale
@@ -17,6 +18,7 @@ from quadric.review.decisions import Decisions
 from quadric.review.validating import Grading, ResultTable
 from quadric.tables import Table
 from quadric.types import BoolArray, FloatArray
+from quadric.workflow.options import OptionError
 from quadric.workflow.scoring import TableModel
 
 # The four groups: whether the model approves, and whether people did
@@ -272,13 +274,15 @@ def overrides(
     names = model.class_names
     if len(names) != 2 or not model.view.calibrators:
         raise ValueError("overrides need a model of two classes with probabilities: fit it with calibration")
-    for name in filter(None, (column, reason)):
+    for name, wrong in ((column, partial(OptionError, decision=None)), (reason, partial(OptionError, reason=None))):
+        if name is None:
+            continue
         if name == model.saved.target or name in model.view.needed:
             what = "is the target" if name == model.saved.target else "is used by the model"
-            raise ValueError(f"the column {quoted(name)} {what}: it cannot hold what people decided")
-    refuse_unknown(filter(None, [column, reason]), table.names, "the table")
+            raise wrong(f"the column {quoted(name)} {what}: it cannot hold what people decided")
+        refuse_unknown([name], table.names, "the table", error=wrong)
     if cutoff is not None and not 0.0 < cutoff < 1.0:
-        raise ParameterError(f"cutoff must be a probability between 0 and 1, got {quoted(cutoff)}", cutoff=None)
+        raise OptionError(f"cutoff must be a probability between 0 and 1, got {quoted(cutoff)}", cutoff=None)
     decisions = Decisions.of(table, column, approved, declined)
     grading = Grading.of(model, grades, scale)
     good = names.index(model.favourable or names[0])

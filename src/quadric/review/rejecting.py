@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from quadric.credit.intervals import AreaEstimate
-from quadric.errors import ParameterError, quoted, refuse_unknown
+from quadric.errors import quoted, refuse_unknown
 from quadric.export import SavedModel
 from quadric.fitted import FittedModel
 from quadric.geometry.terms import LINEAR, term_factors
@@ -406,16 +407,19 @@ def _check(
     bands: int,
 ) -> None:
     if by not in METHODS:
-        raise ParameterError(f"by must be one of {', '.join(METHODS)}, got {quoted(by)}", by=None)
+        raise OptionError(f"by must be one of {', '.join(METHODS)}, got {quoted(by)}", by=None)
     if not all(isinstance(each, int | float) and 0.0 < each < np.inf for each in factors):
-        raise ParameterError(f"factors must be positive numbers, got {quoted(tuple(factors))}", factor=None, factors=None)
+        raise OptionError(f"factors must be positive numbers, got {quoted(tuple(factors))}", factor=None, factors=None)
     if isinstance(bands, bool) or not isinstance(bands, int) or bands < 2:
-        raise ParameterError(f"bands must be an integer from 2, got {quoted(bands)}", bands=None)
-    refuse_unknown(filter(None, [target, decision, score]), table.names, "the table")
-    if target in (decision, score):
-        raise ValueError(f"the column {quoted(target)} is the target: it cannot be the decision or the score")
+        raise OptionError(f"bands must be an integer from 2, got {quoted(bands)}", bands=None)
+    refuse_unknown([target], table.names, "the table", error=partial(OptionError, target=None))
+    for name, wrong in ((decision, partial(OptionError, decision=None)), (score, partial(OptionError, score=None))):
+        if name == target:
+            raise wrong(f"the column {quoted(target)} is the target: it cannot be the decision or the score")
+        if name is not None:
+            refuse_unknown([name], table.names, "the table", error=wrong)
     if score is not None and by != "bands":
-        raise ParameterError('a score divides applicants into bands: choose the method "bands"', by="bands")
+        raise OptionError('a score divides applicants into bands: choose the method "bands"', by="bands")
     if options.holdout is not None or options.time_column is not None:
         raise OptionError("rows cannot be set aside with reject inference: divide the file before", holdout=None, after=None)
     if options.calibrate is None:

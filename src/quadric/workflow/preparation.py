@@ -502,6 +502,8 @@ def _term_limits(
         rules = _rules(encoder, options)
         demanded = support_limits(wanted, unwanted, names, n, k, rules=rules)
         requested = support_limits(wanted, unwanted, names, n, k).exclude.tolist()
+        if options.terms == LINEAR:  # refuses products now, by the names of the table
+            support_limits(wanted, unwanted, names, n, k, terms=LINEAR)
         reader = ShapeReader(encoder, class_names, options, partial(expanded, encoder))
         rules |= reader.parameters(labels, demanded, _columns(encoder))
     except OptionError:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from quadric.blas import one_blas_thread
 from quadric.losses import loss_named
 from quadric.progress import advance, parts
 from quadric.studio.candidates import Shelf
@@ -61,6 +62,7 @@ class Session:
         own = {"name": self.work.name, "folder": str(self.work.folder), "file": self._files.proposed.name}
         return self._showing.constant() | own
 
+    @one_blas_thread()
     def state(self) -> State:
         """All that is on the page now."""
         with self._lock:
@@ -75,6 +77,7 @@ class Session:
                 "command": self.work.repeat(self.options, self._files.proposed),
             }
 
+    @one_blas_thread()
     def do(self, choice: Mapping[str, Any]) -> State:
         """Make a choice: one of ``choices.CHOICES``, "undo", "redo", or "go" to a step.
 

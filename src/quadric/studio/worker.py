@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from quadric.blas import one_blas_thread
 from quadric.progress import listening
 
 Work = Callable[[], None]
@@ -73,7 +74,7 @@ class Worker:
                 work, self._next, self._is_void = self._next, None, False
             assert work is not None
             try:
-                with listening(self._heard):
+                with one_blas_thread(), listening(self._heard):
                     work()
             except Void:
                 pass

@@ -242,6 +242,8 @@ def test_the_command_writes_a_model_that_can_be_used_and_says_how_it_was_made(fi
     assert record["file"] == "data.csv"
     for command in (["predict", "--output", "scores.csv"], ["monitor"], ["report", "--output", "report.html"]):
         assert main([command[0], "data.model.json", "data.csv", *command[1:]]) == 0, command
+    counts = "{n_accepted} rows with an outcome and {n_rejected} without one, by weights".format(**record["reject_inference"])
+    assert f"the model was fitted to {counts}" in (tmp_path / "report.html").read_text(encoding="utf-8")
     capsys.readouterr()
     assert main(["certify", "data.model.json", "data.csv"]) == 0
     assert "fitted to weighted rows" in capsys.readouterr().err

@@ -463,6 +463,11 @@ def test_bad_parquet_gives_one_clear_line(parquet, tmp_path):
     with pytest.raises(ValueError, match="not a readable Parquet file") as caught:
         read_table(path)
     assert "\n" not in str(caught.value)
+    for content in (b"abcd", b"a,b\n1,2\n"):
+        path.write_bytes(content)
+        for read in (read_table, lambda file: next(read_chunks(file))):
+            with pytest.raises(ValueError, match=r"^data\.parquet: not a readable Parquet file \(.*\)$"):
+                read(path)
 
 
 def test_a_folder_of_parquet_files_is_one_table(parquet, tmp_path):

@@ -39,6 +39,7 @@ from quadric.report.subject import Subject
 from quadric.report.surfaces import SAME_OBJECTIVE, own_certificates, stops, surface_summary, views_along
 from quadric.report.values import ReportSummary
 from quadric.review.explaining import ExplainingOptions, Explanation, explain_rows
+from quadric.review.rejecting import inference_words
 from quadric.review.scorecard import Card, scorecard
 from quadric.tables import Table, TableEncoder
 from quadric.types import IntArray
@@ -98,6 +99,7 @@ def summarise_table(
         favourable=model.favourable,
         card=None if model.points_line is None else scorecard(model, model.points_line),
         costs=model.costs,
+        inferred=inference_words(model.saved.metadata.get("reject_inference")),
         cv=StratifiedKFold(folds, shuffle=True, random_state=seed),
         random_state=seed,
         **options,
@@ -128,6 +130,7 @@ def summarise(
     figures: RecordedFigures | None = None,
     findings: Sequence[str] = (),
     prices: RulePrices | None = None,
+    inferred: str = "",
     samples: Mapping[str, tuple[Table, np.ndarray]] = {},
     places: IntArray | None = None,
     card: Card | None = None,
@@ -184,6 +187,8 @@ def summarise(
         What a look at the table brought up, one sentence each.
     prices : RulePrices, optional
         What the rules of the model cost, from :func:`quadric.rule_prices`.
+    inferred : str
+        How rejects took part in the fit, in one sentence.
     samples : mapping of names to pairs (X, y)
         Other samples, which stand beside these rows.
     places : array of int, optional
@@ -261,7 +266,7 @@ def summarise(
         cutoffs=() if card is None else _cutoffs(subject, card, tested, scores, costs),
         n_boot=int(n_boot),
         absent=tuple(_absent(subject, has, n_boot, hoped).items()),
-        **_making(subject, origin, settings, seconds, own[0].objective),
+        **_making(subject, origin, inferred, settings, seconds, own[0].objective),
         findings=tuple(findings),
         is_ruled=subject.fitted.is_ruled,
         rules=_rules(subject),
@@ -368,6 +373,7 @@ def _timed(seconds: dict[str, str], part: str) -> Iterator[None]:
 def _making(
     subject: Subject,
     origin: tuple[str, str | None] | None,
+    inferred: str,
     settings: Mapping[str, Any],
     seconds: dict[str, str],
     objective: float,
@@ -376,7 +382,7 @@ def _making(
     certificates = getattr(subject.fitted.classifier, "certificates_", None)
     coefficients = [array for s in subject.fitted.surfaces for array in (s.coordinates(), np.array([s.c]))]
     facts = {
-        "Data": _data_facts(subject, origin or ("", None)),
+        "Data": _data_facts(subject, origin or ("", None), inferred),
         "Model": _model_facts(subject),
         "This report": settings,
         "Versions": {
@@ -400,10 +406,11 @@ def _making(
     }
 
 
-def _data_facts(subject: Subject, origin: tuple[str, str | None]) -> dict[str, Any]:
+def _data_facts(subject: Subject, origin: tuple[str, str | None], inferred: str) -> dict[str, Any]:
     digest = origin[1] or (subject.X.sha256 if isinstance(subject.X, Table) else None)
     file = {name: value for name, value in (("File", origin[0]), ("SHA-256 of the file", digest)) if value}
-    return {**file, "Rows": len(subject.V), "Columns used for fitting": len(subject.tabular.input_names)}
+    rejects = {"Reject inference": inferred} if inferred else {}
+    return {**file, "Rows": len(subject.V), **rejects, "Columns used for fitting": len(subject.tabular.input_names)}
 
 
 def _model_facts(subject: Subject) -> dict[str, Any]:

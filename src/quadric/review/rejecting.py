@@ -575,6 +575,28 @@ def _coefficients(view: FittedModel, base: FittedModel) -> dict[str, float]:
     return {view.term_names[term]: float(coordinates[term]) for term in np.flatnonzero(coordinates)}
 
 
+def inference_words(record: Any) -> str:
+    """How the model of a file was made, if it was made with reject inference: one sentence.
+
+    Parameters
+    ----------
+    record : any
+        What the model file says under ``reject_inference``.
+
+    Returns
+    -------
+    str
+    """
+    if record is None:
+        return ""
+    known = record if isinstance(record, dict) else {}
+    counts = [known.get(name) for name in ("n_accepted", "n_rejected")]
+    rows = "; what a report fits again, and its certificate, take rows without these weights"
+    if not all(isinstance(count, int) for count in counts):
+        return f"the model was fitted to weighted rows{rows}"
+    return f"the model was fitted to {counts[0]:,} rows with an outcome and {counts[1]:,} without one, by weights{rows}"
+
+
 def _area(trained: Trained, n_accepted: int) -> AreaEstimate | None:
     """On accepted applicants, which are the first rows of a fit, out of fold."""
     search = trained.search

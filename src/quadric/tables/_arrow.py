@@ -114,7 +114,8 @@ def tables_of_object(data: Any, n_rows: int, columns: Sequence[str] | None, text
 def arrow_files(path: Path) -> tuple[Path, ...]:
     """The Parquet files of a folder, in alphabetical order, or a Parquet or Feather file; none if it is of another format."""
     if not path.is_dir():
-        return (path,) if _starts_with(path, PARQUET, FEATHER) else ()
+        is_named = path.suffix == PARQUET_SUFFIX and path.stat().st_size > 0
+        return (path,) if is_named or _starts_with(path, PARQUET, FEATHER) else ()
     inside = [each for each in sorted(path.iterdir()) if not each.name.startswith((".", "_"))]
     found = [each for each in inside if each.suffix == PARQUET_SUFFIX and not each.is_dir()]
     deeper = [each for each in inside if each.is_dir() and any(each.rglob(f"*{PARQUET_SUFFIX}"))]
@@ -256,7 +257,7 @@ def _converted(column: Any, field: Any, exactly: bool) -> Any:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A Parquet or Feather file, which is named in every error, also of a damaged file."""
-    is_parquet = _starts_with(path, PARQUET)
+    is_parquet = not _starts_with(path, FEATHER)
     if path.stat().st_size == 0:
         raise ValueError(f"{path.name}: the file is empty")
     try:

@@ -40,8 +40,8 @@ def read_table(
     Parameters
     ----------
     path : path, or object with the Arrow C stream interface
-        A Parquet or Feather file, recognised by its first bytes; a folder of ``.parquet`` files with the same columns, read in
-        alphabetical order; or a CSV file with column names in the first line.
+        A Parquet or Feather file, recognised by its first bytes, or by the ending ``.parquet``; a folder of ``.parquet`` files
+        with the same columns, read in alphabetical order; or a CSV file with column names in the first line.
     delimiter : str, optional
         Delimiter of a CSV file; by default found among comma, semicolon, tab and bar.
     encoding : str

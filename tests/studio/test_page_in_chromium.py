@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import shutil
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -316,6 +317,33 @@ def test_a_change_of_the_file_is_said_to_a_page_that_asks_for_nothing(browser, b
         monkeypatch.setattr(bench, "news_of_source", lambda: "<b>.csv has changed")
         page.until(lambda: page.find("source").is_displayed())
         assert page.find("source").text == "<b>.csv has changed"
+        watch = "window.said = []; new MutationObserver(() => said.push(arguments[0].textContent)).observe(arguments[0], "
+        browser.execute_script(watch + "{ childList: true })", page.find("source"))
+        with progressing(page.serving._session):
+            monkeypatch.setattr(bench, "news_of_source", lambda: "<b>.csv is gone")
+            page.until(lambda: page.find("source").text == "<b>.csv is gone")
+            page.find("term").send_keys("nonsense")
+            page.find("force").send_keys(Keys.ENTER)
+            page.until(lambda: page.find("error").is_displayed())
+        assert browser.execute_script("return said") == ["<b>.csv is gone"]
+
+
+@contextmanager
+def progressing(session):
+    """Work that tells of itself more often than a silent stream would say anything."""
+    end = threading.Event()
+
+    def work():
+        while not end.wait(0.02):
+            session._progress(0.5, "folds")
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
 
 
 def test_the_end_of_the_server_is_said(page):
@@ -473,6 +501,7 @@ def test_axe_finds_nothing_against_the_page(page, dark):
     page.browser.find_element(By.CSS_SELECTOR, "#lines .acts button").send_keys(Keys.ENTER)
     page.find("compare").send_keys(Keys.ENTER)
     page.until(lambda: page.find("compared").is_displayed())
+    page.browser.execute_script("document.getElementById('progress').hidden = false")  # as while folds run
     assert violations(page) == []
 
 

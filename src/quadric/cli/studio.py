@@ -19,8 +19,8 @@ from quadric.workflow.options import OptionError, TrainingOptions
 
 # How to go on where a table cannot be fitted
 ONWARD = (
-    "Mend the table, or change an option: --target names the column with the classes, --ignore and --keep choose other "
-    "columns. End the studio with Ctrl-C in its terminal, and start it again with:"
+    "Mend the table, or change an option: --target names the column with the classes, --ignore and --keep choose others. "
+    "End the studio with Ctrl-C in its terminal, and start it again with:"
 )
 
 

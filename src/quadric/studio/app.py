@@ -29,7 +29,7 @@ STATIC = {
     "asking.js": ("quadric.studio", "static/asking.js", "text/javascript"),
     "elements.js": ("quadric.studio", "static/elements.js", "text/javascript"),
 }
-# Seconds after which a silent stream says that it is alive, and whether the file is as it was
+# Seconds after which a stream says again that it is alive, and whether the file is as it was
 HEARTBEAT = 5.0
 # Characters of an integer in a request: of those that floats tell apart
 LONGEST_INTEGER = 16
@@ -203,11 +203,14 @@ async def _events(session: Session | Unfitted, audience: Audience) -> AsyncItera
     try:
         with audience:
             yield b": here\n\n"
+            due = loop.time() + HEARTBEAT
             while True:
-                try:
-                    await asyncio.wait_for(news.wait(), HEARTBEAT)
-                except TimeoutError:
+                if loop.time() >= due:  # also while progress is told
                     yield _event(await run_in_threadpool(session.source))
+                    due = loop.time() + HEARTBEAT
+                try:
+                    await asyncio.wait_for(news.wait(), due - loop.time())
+                except TimeoutError:
                     continue
                 news.clear()
                 messages = list(waiting.values())

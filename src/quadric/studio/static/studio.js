@@ -195,7 +195,10 @@ const refuse = ({ name, unfitted: { words, onward, command } }) => {
 const hear = (message) => {
   learn(message.state);
   if (message.state && shown && !underway) show(newest);
-  if (message.source !== undefined) put(byId("source"), message.source);
+  if (message.source !== undefined) {
+    if (newest) newest.source = message.source; // what is shown again says so, too
+    put(byId("source"), message.source);
+  }
   if (message.saved !== undefined) put(byId("saved"), message.saved);
   if (message.progress !== undefined) byId("progress").value = message.progress;
   if (message.error || message.end) complain(new Error(message.error || message.end));

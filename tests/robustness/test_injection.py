@@ -324,6 +324,7 @@ def hostile_csv(seed):
     return dict(zip(names[5:10], columns.values(), strict=True)), names[9]
 
 
+IS_NUMBER = re.compile(r"-[\d.]+(e[+-]\d+)?")
 CONTROL = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 WRITTEN = {"score", "label"}
 """Columns of the output, beside which none of the same name is kept."""
@@ -367,6 +368,50 @@ def test_commands(size, tally, tmp_path, capsys):
         rows = list(csv.reader(io.StringIO((tmp_path / "scores.csv").read_bytes().decode("utf-8"), newline="")))
         assert [row[0] for row in rows] == [as_text(cell) for cell in [target, *columns[target]]]
         assert all(as_text(cell) == cell or cell.startswith("'") for row in rows for cell in row)
+
+
+def test_commands_after_the_fit(size, tmp_path, monkeypatch, capsys):
+    """Overrides, reject inference, scorecards and monitoring: a terminal, a spreadsheet and a browser find nothing to obey."""
+    monkeypatch.chdir(tmp_path)
+    decision, key = "=decision\u202e", "=id\n<script>alert(1)</script>"
+    for seed in range(size(2, 20)):
+        columns, target = hostile_csv(seed)
+        good, bad = sorted(set(columns[target]))
+        rng = np.random.default_rng(seed)
+        columns[decision] = np.where(rng.random(len(columns[target])) < 0.8, columns[target], rng.choice([good, bad]))
+        columns[key] = np.array([f"=cmd|' /C calc'!A{row}" for row in range(len(columns[target]))], dtype=object)
+        rejects = columns[target].astype(object)
+        rejects[::4] = ""
+        for name, table in (("data.csv", columns), ("rejects.csv", columns | {target: rejects})):
+            (tmp_path / name).write_text(csv_text(table, end="\r\n"), encoding="utf-8", newline="")
+        own = [f"--target={target}", f"--favourable={good}", f"--ignore={decision}", f"--ignore={key}", "--loss", "logistic"]
+        for arguments in [
+            ["fit", "data.csv", *own, "--k", "3", "--C", "1", "--points", "600:20:50", "--output", "model.json"],
+            [
+                "overrides",
+                "model.json",
+                "data.csv",
+                f"--decision={decision}",
+                f"--approved={good}",
+                "--output",
+                "overrides.csv",
+            ],
+            ["rejects", "rejects.csv", *own, "--k", "2", "--C", "1", "--output", "r.json", "--sensitivity", "factors.csv"],
+            ["export", "model.json", "--output", "card.html"],
+            ["monitor", "model.json", "data.csv", "--output", "monitor.html"],
+        ]:
+            code = main([*arguments, "--force"])
+            captured = capsys.readouterr()
+            assert code == 0, (arguments, captured.err)
+            assert not CONTROL.search(captured.out + captured.err), arguments
+            assert "new\nline" not in captured.out + captured.err
+        for name in ("overrides.csv", "factors.csv"):
+            rows = csv.reader(io.StringIO((tmp_path / name).read_bytes().decode("utf-8"), newline=""))
+            assert all(
+                as_text(cell) == cell or cell.startswith("'") or IS_NUMBER.fullmatch(cell) for row in rows for cell in row
+            )
+        for name in ("card.html", "monitor.html"):
+            assert "<script>alert" not in (tmp_path / name).read_text(encoding="utf-8")
 
 
 def test_names_that_differ_in_case_only_are_refused_by_sql_alone():

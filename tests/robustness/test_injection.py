@@ -369,6 +369,47 @@ def test_commands(size, tally, tmp_path, capsys):
         assert all(as_text(cell) == cell or cell.startswith("'") for row in rows for cell in row)
 
 
+def test_commands_after_the_fit(size, tmp_path, monkeypatch, capsys):
+    """Overrides, reject inference, scorecards and monitoring: a terminal, a spreadsheet and a browser find nothing to run."""
+    monkeypatch.chdir(tmp_path)
+    decision, key = "=decision\u202e", "=id\n<script>alert(1)</script>"
+    for seed in range(size(2, 20)):
+        columns, target = hostile_csv(seed)
+        good, bad = sorted(set(columns[target]))
+        rng = np.random.default_rng(seed)
+        columns[decision] = np.where(rng.random(len(columns[target])) < 0.8, columns[target], rng.choice([good, bad]))
+        columns[key] = np.array([f"=cmd|' /C calc'!A{row}" for row in range(len(columns[target]))], dtype=object)
+        rejects = columns[target].astype(object)
+        rejects[::4] = ""
+        for name, table in (("data.csv", columns), ("rejects.csv", columns | {target: rejects})):
+            (tmp_path / name).write_text(csv_text(table, end="\r\n"), encoding="utf-8", newline="")
+        own = [f"--target={target}", f"--favourable={good}", f"--ignore={decision}", f"--ignore={key}", "--loss", "logistic"]
+        for arguments in [
+            ["fit", "data.csv", *own, "--k", "3", "--C", "1", "--points", "600:20:50", "--output", "model.json"],
+            [
+                "overrides",
+                "model.json",
+                "data.csv",
+                f"--decision={decision}",
+                f"--approved={good}",
+                "--output",
+                "overrides.csv",
+            ],
+            ["rejects", "rejects.csv", *own, "--k", "2", "--C", "1", "--output", "r.json", "--sensitivity", "factors.csv"],
+            ["export", "model.json", "--output", "card.html"],
+            ["monitor", "model.json", "data.csv", "--output", "monitor.html"],
+        ]:
+            code = main([*arguments, "--force"])
+            captured = capsys.readouterr()
+            assert code == 0, (arguments, captured.err)
+            assert not CONTROL.search(captured.out + captured.err), arguments
+            assert "new\nline" not in captured.out + captured.err
+        for name in ("overrides.csv", "factors.csv", "card.html", "monitor.html"):
+            text = (tmp_path / name).read_text(encoding="utf-8")
+            assert "<script>alert" not in text
+            assert "/C calc'!A1" not in text  # rows are counted, and no value of theirs is written
+
+
 def test_names_that_differ_in_case_only_are_refused_by_sql_alone():
     table = Table(("age", "Age"), (np.array([1.0, 2.0, 3.0]), np.array([3.0, 1.0, 2.0])))
     surface = random_surface(np.random.default_rng(0), 2)

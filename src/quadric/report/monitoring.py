@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quadric.report.printing import in_print
 from quadric.report.rendering import rendered
 from quadric.review.monitoring import Monitored, mean_text
 
@@ -22,6 +23,7 @@ def render_monitored(found: Monitored, target: str, name: str) -> str:
     str
         HTML; needs jinja2.
     """
+    found, target, name = in_print((found, target, name))
     tables = (
         ("Score", found.scores, {"score_psi"}),
         ("Columns that the model uses", found.columns, {"column_psi", "missing", "new_levels"}),

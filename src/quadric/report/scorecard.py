@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quadric.report.printing import in_print
 from quadric.report.rendering import rendered
 from quadric.review.scorecard import Card
 
@@ -19,4 +20,4 @@ def render_card(card: Card, title: str) -> str:
     str
         HTML; needs jinja2.
     """
-    return rendered("card.html.j2", "", {"card": card, "title": title})
+    return rendered("card.html.j2", "", in_print({"card": card, "title": title}))

@@ -8,7 +8,7 @@ import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -29,10 +29,10 @@ from quadric.explain import stability
 from quadric.export._schema import quadric_version
 from quadric.fitted import Model
 from quadric.geometry.terms import term_count
-from quadric.geometry.writing import ANYTHING, shown
 from quadric.progress import advance, parts
 from quadric.report.complexity import complexity, usual_rivals
 from quadric.report.performance import confusion, measures, out_of_fold, performance, with_figures
+from quadric.report.printing import in_print
 from quadric.report.samples import side_by_side
 from quadric.report.slices import slices
 from quadric.report.subject import Subject
@@ -272,7 +272,7 @@ def summarise(
         rules=_rules(subject),
         prices=() if prices is None else tuple(prices.table()),
     )
-    summary: ReportSummary = _plain(values)
+    summary: ReportSummary = in_print(values)
     return summary
 
 
@@ -284,21 +284,6 @@ def _rules(subject: Subject) -> tuple[str, ...]:
         subject_words = "" if subject.is_binary else f"score of {subject.class_names[place]}: "
         limits += [f"{subject_words}{words}" for words in listed_shapes(own, terms=fitted.term_names)]
     return (*listed_rules(fitted.classifier), *limits, *fitted.proof_lines(subject.class_names))
-
-
-def _plain(value: Any) -> Any:
-    """The same in Python's own numbers and in printable texts."""
-    if isinstance(value, str):
-        return shown(value, plain=ANYTHING)
-    if isinstance(value, np.ndarray):
-        return tuple(value.tolist())
-    if isinstance(value, tuple):
-        return tuple(map(_plain, value))
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{name: _plain(part) for name, part in vars(value).items()})
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def _cutoffs(

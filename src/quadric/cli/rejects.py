@@ -17,7 +17,7 @@ from quadric.progress import part
 from quadric.workflow.options import TrainingOptions
 
 if TYPE_CHECKING:
-    from quadric.review.rejecting import RejectFit, RejectInference
+    from quadric.review.reject_figures import RejectFit, RejectInference
 
 # Terms that a terminal shows
 MOST_TERMS = 12

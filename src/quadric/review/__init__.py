@@ -9,14 +9,9 @@ if TYPE_CHECKING:
     from quadric.review.decisions import Decisions
     from quadric.review.monitoring import Monitored, monitor
     from quadric.review.overriding import OverrideGrade, OverrideGroup, Overrides, Reason, TermGap, overrides
-    from quadric.review.rejecting import (
-        RejectFit,
-        RejectInference,
-        acceptance_weights,
-        band_weights,
-        fuzzy_weights,
-        infer_rejects,
-    )
+    from quadric.review.reject_figures import RejectFit, RejectInference
+    from quadric.review.reject_weights import acceptance_weights, band_weights, fuzzy_weights
+    from quadric.review.rejecting import infer_rejects
 
 __all__ = [
     "Check",
@@ -48,6 +43,8 @@ _HOMES = {
     "decisions": "Decisions",
     "monitoring": "Monitored monitor",
     "overriding": "OverrideGrade OverrideGroup Overrides Reason TermGap overrides",
-    "rejecting": "RejectFit RejectInference acceptance_weights band_weights fuzzy_weights infer_rejects",
+    "reject_figures": "RejectFit RejectInference",
+    "reject_weights": "acceptance_weights band_weights fuzzy_weights",
+    "rejecting": "infer_rejects",
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

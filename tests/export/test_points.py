@@ -151,6 +151,7 @@ def test_scales_that_make_no_sense_are_refused_in_one_sentence(text):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore:.*is missing almost only")
 def test_points_need_two_classes_and_a_sigmoid(loans):
     with pytest.raises(ValueError, match="the target has 4"):
         train(

@@ -199,6 +199,7 @@ def test_more_than_two_classes_have_a_score_each(loans):
     assert max(each.psi for each in (*found.scores, *found.terms)) < 1e-12
 
 
+@pytest.mark.filterwarnings("ignore:.*holds dates")
 def test_means_of_dates_are_dates(loans):
     days = np.datetime64("2024-01-01") + np.arange(len(loans)) % 300
     dated = Table((*loans.names, "opened"), (*loans.columns, days.astype("datetime64[us]")))

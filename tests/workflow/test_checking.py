@@ -269,6 +269,7 @@ def test_histories_without_findings(history):
     assert recorded_findings(history) == ()
 
 
+@pytest.mark.filterwarnings("ignore:.*which are left out")
 def test_only_rows_with_a_class_are_looked_at():
     """What is true of the others, which no fit uses, is no leak and no value."""
     rng = np.random.default_rng(5)

@@ -116,6 +116,7 @@ def test_long_names_of_classes_are_not_repeated_in_every_row(tmp_path):
     assert read_model(tmp_path / "m.json").class_names == ("bad", long)
 
 
+@pytest.mark.filterwarnings("ignore:.*say the same")
 @pytest.mark.parametrize(
     ("columns", "says", "remedies"),
     [

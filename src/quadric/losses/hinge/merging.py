@@ -77,11 +77,11 @@ def _sums(group: IntArray, values: FloatArray) -> FloatArray:
 
 def _hashes(qp: HingeQP, rows: IntArray, n_columns: int) -> npt.NDArray[np.uint64]:
     """Numbers that are equal for equal rows, labels and targets, and hardly ever otherwise."""
-    factors = np.random.default_rng(0).integers(1, 2**63, size=n_columns + 2, dtype=np.uint64)
+    factors = 2 * np.random.default_rng(0).integers(1, 2**63, size=n_columns + 2, dtype=np.uint64) + 1
     hashes = np.zeros(len(rows), dtype=np.uint64)
     for column, factor in zip((*qp.A.T[:n_columns], qp.y, qp.target), factors, strict=True):
         bits = (column[rows] + 0.0).view(np.uint64)  # -0.0 becomes 0.0
-        hashes += (bits ^ bits >> np.uint64(32)) * (2 * factor + 1)  # short numbers have all their digits in the upper half
+        hashes += (bits ^ bits >> np.uint64(32)) * factor  # short numbers have all their digits in the upper half
     return hashes
 
 

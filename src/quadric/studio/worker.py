@@ -13,6 +13,8 @@ Work = Callable[[], None]
 
 # Seconds to wait for work that is given up
 PATIENCE = 10.0
+# Seconds before work begins, in which the page shows what was chosen: both want the same interpreter
+BREATH = 0.1
 
 
 class Void(BaseException):
@@ -69,10 +71,12 @@ class Worker:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._next is not None)
+                self._changed.wait_for(lambda: self._closed, BREATH)
                 if self._closed:
                     return
                 work, self._next, self._is_void = self._next, None, False
-            assert work is not None
+            if work is None:  # it was given up meanwhile
+                continue
             try:
                 with one_blas_thread(), listening(self._heard):
                     work()

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from quadric.credit import auc, ks_statistic
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.types import FloatArray, IntArray
+from quadric.types import BoolArray, FloatArray, IntArray
 from quadric.workflow.cv_summary import Figure
 from quadric.workflow.options import TrainingOptions
 
@@ -71,10 +70,11 @@ class Draft:
 
     def _measured(self, codes: IntArray, decision: FloatArray, parts: Sequence[IntArray]) -> dict[str, Figure]:
         labels, chances = self.view.decided(decision)
+        curves = [area_and_distance(codes[rows] == 1, decision[rows]) for rows in parts]
         found = {
             "accuracy": [float(np.mean(labels[rows] == codes[rows])) for rows in parts],
-            "roc_auc": [auc(codes[rows], decision[rows]) for rows in parts],
-            "ks": [ks_statistic(codes[rows], decision[rows]) for rows in parts],
+            "roc_auc": [area for area, _ in curves],
+            "ks": [distance for _, distance in curves],
         }
         if chances is not None:
             own = -np.log(np.maximum(chances[np.arange(len(codes)), codes], np.finfo(float).eps))
@@ -94,3 +94,22 @@ class Draft:
         """
         labels, _ = self.view.decided(self.decision if self.left_out is None else self.left_out)
         return np.bincount(2 * codes + labels, minlength=4).reshape(2, 2)
+
+
+def area_and_distance(is_event: BoolArray, score: FloatArray) -> tuple[float, float]:
+    """``credit.auc`` and ``credit.ks_statistic`` of rows without weights, by sorting once: a page waits for them.
+
+    Parameters
+    ----------
+    is_event : boolean array of shape (m,)
+    score : array of shape (m,)
+
+    Returns
+    -------
+    tuple of two floats
+    """
+    order = np.argsort(score)
+    values, events = score[order], np.cumsum(is_event[order])
+    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))  # ties count half
+    true, false = (np.append(0.0, counts / counts[-1]) for counts in (events[last], last + 1 - events[last]))
+    return float(np.diff(true) @ (false[1:] + false[:-1]) / 2.0), float(np.abs(true - false).max())

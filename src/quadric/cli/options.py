@@ -53,6 +53,17 @@ Points: TypeAlias = Annotated[
     ),
 ]
 OUTPUT, READING = "Output", "Reading the table"
+Grades: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBERS",
+        help="Boundaries between grades: probabilities such as 0.01,0.05, or points with --points.  [default: tenths of "
+        "the scores of the rows that the model was fitted to]",
+    ),
+]
+GradePoints: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="POINTS:DOUBLE:ODDS", help="Scale of the points in --grades, such as 600:20:50.")
+]
 Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the output.", rich_help_panel=OUTPUT)]
 TestFiles: TypeAlias = Annotated[
     list[Path] | None,

@@ -46,18 +46,8 @@ def overrides(
             help="Probability of the positive class above which the model decides for it.  [default: the model's own]",
         ),
     ] = None,
-    grades: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Boundaries between grades: probabilities such as 0.01,0.05, or points with --points.  [default: tenths of "
-            "the scores of the rows that the model was fitted to]",
-        ),
-    ] = None,
-    points: Annotated[
-        str | None,
-        typer.Option(metavar="POINTS:DOUBLE:ODDS", help="Scale of the points in --grades, such as 600:20:50."),
-    ] = None,
+    grades: shared.Grades = None,
+    points: shared.GradePoints = None,
     reason: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the reason codes of overrides.")] = None,
     output: Annotated[Path | None, typer.Option(help="CSV file to write: the groups of each grade.")] = None,
     table_format: shared.TableFormat,

@@ -27,18 +27,8 @@ def validate(
     folder: Annotated[
         Path | None, typer.Option(help="Folder for the tables as CSV files; it is made if it is not there.")
     ] = None,
-    grades: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Boundaries between grades: probabilities such as 0.01,0.05, or points with --points.  [default: tenths of "
-            "the scores of the rows that the model was fitted to]",
-        ),
-    ] = None,
-    points: Annotated[
-        str | None,
-        typer.Option(metavar="POINTS:DOUBLE:ODDS", help="Scale of the points in --grades, such as 600:20:50."),
-    ] = None,
+    grades: shared.Grades = None,
+    points: shared.GradePoints = None,
     development: Annotated[
         Path | None, typer.Option(help="Table that the model was fitted to, to compare grades with; not needed for tenths.")
     ] = None,

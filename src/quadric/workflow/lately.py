@@ -1,4 +1,4 @@
-"""Results that are dear to make again: as many of each kind are kept as were wanted lately."""
+"""Results that are expensive to make again: as many of each kind are kept as were wanted lately."""
 
 from __future__ import annotations
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from quadric.credit.metrics import area_and_distance
 from quadric.fitted import FittedModel, fitted_model
 from quadric.geometry.surface import QuadraticSurface
-from quadric.types import BoolArray, FloatArray, IntArray
+from quadric.types import FloatArray, IntArray
 from quadric.workflow.cv_summary import Figure
 from quadric.workflow.options import TrainingOptions
 
@@ -70,7 +71,7 @@ class Draft:
 
     def _measured(self, codes: IntArray, decision: FloatArray, parts: Sequence[IntArray]) -> dict[str, Figure]:
         labels, chances = self.view.decided(decision)
-        curves = [area_and_distance(codes[rows] == 1, decision[rows]) for rows in parts]
+        curves = [area_and_distance(codes[rows] == 1, decision[rows], np.ones(len(rows))) for rows in parts]
         found = {
             "accuracy": [float(np.mean(labels[rows] == codes[rows])) for rows in parts],
             "roc_auc": [area for area, _ in curves],
@@ -94,22 +95,3 @@ class Draft:
         """
         labels, _ = self.view.decided(self.decision if self.left_out is None else self.left_out)
         return np.bincount(2 * codes + labels, minlength=4).reshape(2, 2)
-
-
-def area_and_distance(is_event: BoolArray, score: FloatArray) -> tuple[float, float]:
-    """``credit.auc`` and ``credit.ks_statistic`` of rows without weights, by sorting once: a page waits for them.
-
-    Parameters
-    ----------
-    is_event : boolean array of shape (m,)
-    score : array of shape (m,)
-
-    Returns
-    -------
-    tuple of two floats
-    """
-    order = np.argsort(score)
-    values, events = score[order], np.cumsum(is_event[order])
-    last = np.flatnonzero(np.append(values[1:] != values[:-1], True))  # ties count half
-    true, false = (np.append(0.0, counts / counts[-1]) for counts in (events[last], last + 1 - events[last]))
-    return float(np.diff(true) @ (false[1:] + false[:-1]) / 2.0), float(np.abs(true - false).max())
